@@ -1,0 +1,28 @@
+# Language level, warnings and sanitizers for every target of the project.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# Sizes are signed here and indices into std containers are not, hence -Wno-sign-conversion; designated initialisers
+# leave defaults out on purpose.
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+                    -Wno-missing-field-initializers -Werror)
+# The compiler may not fuse a*b+c on its own: results would then depend on its version. Kernels that want fused
+# multiply-adds ask for them by name.
+add_compile_options(-ffp-contract=off)
+if(BUOY_SANITIZE)
+  add_compile_options(-fsanitize=${BUOY_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${BUOY_SANITIZE})
+  if(BUOY_SANITIZE MATCHES undefined)
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()

@@ -1,0 +1,44 @@
+// How failures travel: Error for bad input, UsageError for a wrong call, check() for our own bugs.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace buoy {
+
+// Bad input or a failed piece of work. The message is one line: place, got, expected. Exit code 1.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The caller asked for something that makes no sense (a flag, a combination). Exit code 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+// A broken invariant inside Buoy: a bug of ours, never of the user.
+class InternalError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+template <typename... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename... Args>
+[[noreturn]] void fail_usage(fmt::format_string<Args...> format, Args&&... args) {
+  throw UsageError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Throws InternalError naming the place unless `condition` holds.
+void check(bool condition, const char* what, std::source_location place = std::source_location::current());
+
+}  // namespace buoy

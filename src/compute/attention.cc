@@ -1,0 +1,67 @@
+#include "compute/attention.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace buoy {
+namespace {
+
+bool groups_fit(std::span<const std::int8_t> groups, Index length, int count) {
+  if (std::ssize(groups) != length || count < 1 || count > kMaxGroups) return false;
+  return std::ranges::all_of(groups, [&](int g) { return g >= -1 && g < count; });
+}
+
+void check_request(const AttentionArgs& args, const AttentionSequence& s) {
+  const AttentionRequest& want = *s.request;
+  const Index N = s.k.rows();
+  check(s.stats != nullptr, "a request has a place for its answer");
+  check(want.query_groups.empty() || groups_fit(want.query_groups, s.T, want.group_count), "query groups fit");
+  check(want.key_groups.empty() || groups_fit(want.key_groups, N, want.key_group_count), "key groups fit");
+  check(std::ranges::all_of(want.rows, [&](Index r) { return r >= 0 && r < s.T; }), "asked rows are queries");
+  check(!want.matrix || args.H * s.T * N <= kMaxMatrixElements, "a full matrix stays under its limit");
+}
+
+}  // namespace
+
+void check_attention(const AttentionArgs& args, const Tensor& out) {
+  const Index width = args.H * args.D;
+  check(args.D > 0 && args.D % 2 == 0 && args.Hkv > 0 && args.H % args.Hkv == 0, "head counts divide");
+  check(args.q.cols() == width && out.cols() == width && out.rows() == args.q.rows(), "q and out are [T, H·D]");
+  for (const AttentionSequence& s : args.sequences) {
+    const Index N = s.k.rows();
+    check(s.first_row >= 0 && s.T >= 0 && s.first_row + s.T <= args.q.rows(), "queries lie inside q");
+    check(s.k.cols() == args.Hkv * args.D && s.v.cols() == s.k.cols() && s.v.rows() == N, "k and v are [N, Hkv·D]");
+    check(args.mask == Mask::kFull || (s.first_position >= 0 && s.first_position + s.T <= N), "queries are keys");
+    const Index bias = std::ssize(s.key_bias);
+    check(bias == 0 || bias == N || bias == args.H * N, "key bias is [N] or [H, N]");
+    check(s.head_gain.empty() || std::ssize(s.head_gain) == args.H, "head gain is [H]");
+    if (s.request != nullptr) check_request(args, s);
+  }
+}
+
+void prepare_stats(const AttentionArgs& args, const AttentionSequence& s) {
+  const AttentionRequest& want = *s.request;
+  const Index N = s.k.rows(), R = std::ssize(want.rows);
+  const auto sized = [](bool asked, Index count) {
+    return std::vector<float>(asked ? static_cast<std::size_t>(count) : 0, 0.0f);
+  };
+  AttentionStats& stats = *s.stats;
+  stats.column_sums = sized(!want.query_groups.empty(), args.H * want.group_count * N);
+  stats.argmax.assign(static_cast<std::size_t>(args.H * R), -1);
+  stats.max_weight = sized(true, args.H * R);
+  stats.entropy = sized(true, args.H * R);
+  stats.key_mass = sized(!want.key_groups.empty(), args.H * R * want.key_group_count);
+  stats.mean_output_norm = sized(want.output_norms, args.H);
+  stats.value_norms = sized(want.output_norms, args.Hkv * N);
+  stats.score_means = sized(want.qk_means, args.H * N);
+  stats.cosine_means = sized(want.qk_means, args.H * N);
+  stats.norm_means = sized(want.qk_means, args.H * N);
+  stats.matrix = sized(want.matrix, args.H * s.T * N);
+}
+
+Index first_query_seeing(const AttentionArgs& args, const AttentionSequence& sequence, Index j) {
+  return args.mask == Mask::kFull ? 0 : std::max<Index>(0, j - sequence.first_position);
+}
+
+}  // namespace buoy

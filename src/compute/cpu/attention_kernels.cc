@@ -1,0 +1,178 @@
+#include "compute/cpu/attention_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+// Arrays of vectors below need vectors of known size.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "compute/cpu/attention_kernels.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "compute/cpu/simd_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace buoy {
+namespace HWY_NAMESPACE {
+
+using F32 = hn::ScalableTag<float>;
+using V = hn::Vec<F32>;
+constexpr Index kLanes = static_cast<Index>(HWY_MAX_BYTES / sizeof(float));
+// Accumulators of a tile: 12×2 of 32 registers with AVX-512, 6×2 of 16 elsewhere.
+constexpr int kTileRows = kLanes >= 16 ? 12 : 6;
+
+// c[R, NV·lanes] = Σ_k a[r, k]·b[k, :], k in order, one chain of fused multiply-adds per element.
+template <int R, int NV>
+HWY_INLINE void multiply_tile(const float* HWY_RESTRICT a, Index a_stride, const float* HWY_RESTRICT b, Index b_stride,
+                              Index K, float* HWY_RESTRICT c, Index c_stride) {
+  const F32 d;
+  V sum[R][NV];
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < NV; ++v) sum[r][v] = hn::Zero(d);
+  }
+  for (Index k = 0; k < K; ++k) {
+    V row[NV];
+    for (int v = 0; v < NV; ++v) row[v] = hn::LoadU(d, b + k * b_stride + v * kLanes);
+    for (int r = 0; r < R; ++r) {
+      const V scale = hn::Set(d, a[r * a_stride + k]);
+      for (int v = 0; v < NV; ++v) sum[r][v] = hn::MulAdd(scale, row[v], sum[r][v]);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < NV; ++v) hn::StoreU(sum[r][v], d, c + r * c_stride + v * kLanes);
+  }
+}
+
+// Any number of rows: whole tiles, then single rows.
+template <int NV>
+HWY_INLINE void multiply_rows(const float* a, Index a_stride, Index rows, const float* b, Index b_stride, Index K,
+                              float* c, Index c_stride) {
+  Index r = 0;
+  for (; r + kTileRows <= rows; r += kTileRows) {
+    multiply_tile<kTileRows, NV>(a + r * a_stride, a_stride, b, b_stride, K, c + r * c_stride, c_stride);
+  }
+  for (; r + 4 <= rows; r += 4) {
+    multiply_tile<4, NV>(a + r * a_stride, a_stride, b, b_stride, K, c + r * c_stride, c_stride);
+  }
+  for (; r < rows; ++r) {
+    multiply_tile<1, NV>(a + r * a_stride, a_stride, b, b_stride, K, c + r * c_stride, c_stride);
+  }
+}
+
+void ScoreStrip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride) {
+  for (Index first = 0; first < N; first += kKeyPanel) {
+    const float* panel = keys + first * D;
+    for (Index v = 0; v < kKeyPanel; v += 2 * kLanes) {
+      multiply_rows<2>(queries, D, rows, panel + v, kKeyPanel, D, strip + first + v, stride);
+    }
+  }
+}
+
+void WeighValues(const float* strip, Index stride, Index rows, Index N, const float* values, Index D, float* out) {
+  const Index width = padded_values(D);
+  Index v = 0;
+  for (; v + 2 * kLanes <= width; v += 2 * kLanes) {
+    multiply_rows<2>(strip, stride, rows, values + v, width, N, out + v, width);
+  }
+  for (; v < width; v += kLanes) multiply_rows<1>(strip, stride, rows, values + v, width, N, out + v, width);
+}
+
+SoftmaxRow Softmax(float* scores, const float* bias, Index visible, Index width) {
+  const F32 d;
+  constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+  // Padding the row with -inf lets every loop below run in whole vectors.
+  std::fill(scores + visible, scores + width, kMinusInfinity);
+  if (bias != nullptr) {
+    for (Index j = 0; j < visible; ++j) scores[j] += bias[j];
+  }
+  const Index end = (visible + kLanes - 1) / kLanes * kLanes;
+  V largest = hn::Set(d, kMinusInfinity);
+  for (Index j = 0; j < end; j += kLanes) largest = hn::Max(largest, hn::LoadU(d, scores + j));
+  const float top = hn::GetLane(hn::MaxOfLanes(d, largest));
+  if (top == kMinusInfinity) {
+    std::fill(scores, scores + width, 0.0f);
+    return {};
+  }
+  const V shift = hn::Set(d, top), floor = hn::Set(d, -88.0f);
+  V sum = hn::Zero(d), weighted = hn::Zero(d);
+  for (Index j = 0; j < end; j += kLanes) {
+    const V x = hn::Max(hn::Sub(hn::LoadU(d, scores + j), shift), floor);  // finite, so that 0·x is 0
+    const V e = simd_exp(d, x);
+    sum = hn::Add(sum, e);
+    weighted = hn::MulAdd(e, x, weighted);
+    hn::StoreU(e, d, scores + j);
+  }
+  std::fill(scores + end, scores + width, 0.0f);
+  return {hn::GetLane(hn::SumOfLanes(d, sum)), hn::GetLane(hn::SumOfLanes(d, weighted))};
+}
+
+template <int R>
+HWY_INLINE void add_column_rows(const float* strip, Index stride, const float* inverse, Index N, float* columns) {
+  const F32 d;
+  V scale[R];
+  for (int r = 0; r < R; ++r) scale[r] = hn::Set(d, inverse[r]);
+  for (Index j = 0; j < N; j += kLanes) {
+    V sum = hn::LoadU(d, columns + j);
+    for (int r = 0; r < R; ++r) sum = hn::MulAdd(hn::LoadU(d, strip + r * stride + j), scale[r], sum);
+    hn::StoreU(sum, d, columns + j);
+  }
+}
+
+void AddColumns(const float* strip, Index stride, Index rows, const float* inverse, Index N, float* columns) {
+  Index r = 0;
+  for (; r + 8 <= rows; r += 8) add_column_rows<8>(strip + r * stride, stride, inverse + r, N, columns);
+  for (; r < rows; ++r) add_column_rows<1>(strip + r * stride, stride, inverse + r, N, columns);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace buoy
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace buoy {
+
+HWY_EXPORT(ScoreStrip);
+HWY_EXPORT(WeighValues);
+HWY_EXPORT(Softmax);
+HWY_EXPORT(AddColumns);
+
+void pack_keys(const float* keys, Index stride, Index N, Index D, float* packed) {
+  for (Index first = 0; first < N; first += kKeyPanel) {
+    float* panel = packed + first * D;
+    const Index count = std::min(kKeyPanel, N - first);
+    if (count < kKeyPanel) std::fill(panel, panel + D * kKeyPanel, 0.0f);
+    for (Index j = 0; j < count; ++j) {
+      const float* key = keys + (first + j) * stride;
+      for (Index d = 0; d < D; ++d) panel[d * kKeyPanel + j] = key[d];
+    }
+  }
+}
+
+void pack_values(const float* values, Index stride, Index N, Index D, float* packed) {
+  const Index width = padded_values(D);
+  for (Index j = 0; j < N; ++j) {
+    std::memcpy(packed + j * width, values + j * stride, static_cast<std::size_t>(D) * sizeof(float));
+    std::fill(packed + j * width + D, packed + (j + 1) * width, 0.0f);
+  }
+}
+
+void score_strip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride) {
+  HWY_DYNAMIC_DISPATCH(ScoreStrip)(queries, rows, D, keys, N, strip, stride);
+}
+
+SoftmaxRow softmax_row(float* scores, const float* bias, Index visible, Index width) {
+  return HWY_DYNAMIC_DISPATCH(Softmax)(scores, bias, visible, width);
+}
+
+void add_columns(const float* strip, Index stride, Index rows, const float* inverse, Index N, float* columns) {
+  HWY_DYNAMIC_DISPATCH(AddColumns)(strip, stride, rows, inverse, N, columns);
+}
+
+void weigh_values(const float* strip, Index stride, Index rows, Index N, const float* values, Index D, float* out) {
+  HWY_DYNAMIC_DISPATCH(WeighValues)(strip, stride, rows, N, values, D, out);
+}
+
+}  // namespace buoy
+#endif

@@ -1,0 +1,208 @@
+#include "compute/cpu/cpu_attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compute/cpu/attention_kernels.h"
+#include "compute/qk_means.h"
+
+namespace buoy {
+namespace {
+
+std::size_t cells(Index count) { return static_cast<std::size_t>(count); }
+
+// Enough tasks to keep many cores busy with few heads, few enough that partial column sums stay small.
+Index tasks_per_head(const AttentionArgs& args, const AttentionSequence& s) {
+  const Index strips = (s.T + kStripRows - 1) / kStripRows;
+  return std::clamp<Index>(64 / args.H, 1, std::max<Index>(1, strips));
+}
+
+Index visible_keys(const AttentionArgs& args, const AttentionSequence& s, Index query) {
+  return args.mask == Mask::kFull ? s.k.rows() : s.first_position + query + 1;
+}
+
+}  // namespace
+
+// What the steps of one strip share.
+struct CpuAttention::Strip {
+  const AttentionArgs& args;
+  const AttentionSequence& s;
+  Index sequence, h;
+  Index first, rows;   // queries [first, first + rows)
+  Index keys;          // keys that any of them sees
+  Index stride;
+  float* weights;      // [rows, stride] unnormalised
+  float* outputs;      // [rows, padded_values(D)]
+  float* inverse;      // [rows] 1 / Σ weights
+};
+
+CpuAttention::CpuAttention(ThreadPool& pool) : pool_(pool), scratch_(cells(pool.size())) {}
+
+void CpuAttention::run(const AttentionArgs& args, const Tensor& out) {
+  check_attention(args, out);
+  plan(args);
+  pack(args);
+  pool_.run(std::ssize(tasks_), [&](Index t, int thread) {
+    run_task(args, tasks_[cells(t)], out, scratch_[cells(thread)]);
+  });
+  const bool recorded = std::ranges::any_of(args.sequences, [](const auto& s) { return s.request != nullptr; });
+  if (!recorded) return;
+  pool_.run(std::ssize(args.sequences) * args.H,
+            [&](Index i, int) { merge_head(args, i / args.H, i % args.H); });
+}
+
+void CpuAttention::plan(const AttentionArgs& args) {
+  tasks_.clear();
+  first_task_.clear();
+  asked_.assign(args.sequences.size(), {});
+  for (Index q = 0; q < std::ssize(args.sequences); ++q) {
+    const AttentionSequence& s = args.sequences[cells(q)];
+    first_task_.push_back(std::ssize(tasks_));
+    const Index parts = tasks_per_head(args, s);
+    for (Index h = 0; h < args.H; ++h) {
+      for (Index p = 0; p < parts; ++p) {
+        tasks_.push_back({.sequence = q, .h = h, .first = s.T * p / parts, .last = s.T * (p + 1) / parts, .columns = {}});
+      }
+    }
+    if (s.request == nullptr) continue;
+    prepare_stats(args, s);
+    for (Index r = 0; r < std::ssize(s.request->rows); ++r) asked_[cells(q)].emplace_back(s.request->rows[cells(r)], r);
+    std::ranges::sort(asked_[cells(q)]);
+  }
+}
+
+void CpuAttention::pack(const AttentionArgs& args) {
+  const Index D = args.D, width = padded_values(D);
+  packed_.resize(std::max(packed_.size(), args.sequences.size() * cells(args.Hkv)));
+  pool_.run(std::ssize(args.sequences) * args.Hkv, [&](Index i, int) {
+    const AttentionSequence& s = args.sequences[cells(i / args.Hkv)];
+    const Index N = s.k.rows(), head = i % args.Hkv * D;
+    std::vector<float>& packed = packed_[cells(i)];
+    packed.resize(cells(padded_keys(N) * D + N * width));
+    pack_keys(s.k.row<float>(0) + head, s.k.stride(), N, D, packed.data());
+    pack_values(s.v.row<float>(0) + head, s.v.stride(), N, D, packed.data() + padded_keys(N) * D);
+  });
+}
+
+void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor& out, std::vector<float>& scratch) {
+  const AttentionSequence& s = args.sequences[cells(task.sequence)];
+  const Index D = args.D, N = s.k.rows(), stride = strip_stride(N);
+  const float* keys = packed_[cells(task.sequence * args.Hkv + task.h / (args.H / args.Hkv))].data();
+  const float* values = keys + padded_keys(N) * D;
+  const float* bias = s.key_bias.empty() ? nullptr : s.key_bias.data();
+  if (std::ssize(s.key_bias) == args.H * N && bias != nullptr) bias += task.h * N;
+  if (s.request != nullptr && !s.request->query_groups.empty()) {
+    task.columns.assign(cells(s.request->group_count * padded_keys(N)), 0.0f);
+  }
+  scratch.resize(cells(kStripRows * (D + stride + padded_values(D) + 1)));
+  float* queries = scratch.data();
+  float* weights = queries + kStripRows * D;
+  float* outputs = weights + kStripRows * stride;
+  float* inverse = outputs + kStripRows * padded_values(D);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(D));
+
+  for (Index first = task.first; first < task.last; first += kStripRows) {
+    const Index rows = std::min(kStripRows, task.last - first);
+    const Index keys_seen = visible_keys(args, s, first + rows - 1);
+    const Strip strip{args, s, task.sequence, task.h, first, rows, keys_seen, stride, weights, outputs, inverse};
+    for (Index r = 0; r < rows; ++r) {
+      const float* query = args.q.row<float>(s.first_row + first + r) + task.h * D;
+      for (Index d = 0; d < D; ++d) queries[r * D + d] = query[d] * scale;
+    }
+    score_strip(queries, rows, D, keys, keys_seen, weights, stride);
+    for (Index r = 0; r < rows; ++r) {
+      const SoftmaxRow row =
+          softmax_row(weights + r * stride, bias, visible_keys(args, s, first + r), padded_keys(keys_seen));
+      inverse[r] = row.sum > 0 ? 1.0f / row.sum : 0.0f;
+      if (row.sum > 0) record_asked_row(strip, r, row.sum, row.weighted);
+    }
+    weigh_values(weights, stride, rows, keys_seen, values, D, outputs);
+    finish_strip(strip, task, out);
+  }
+}
+
+// Normalises and stores the outputs, then folds the strip's weights into what was asked for.
+void CpuAttention::finish_strip(const Strip& strip, Task& task, const Tensor& out) {
+  const AttentionSequence& s = strip.s;
+  const Index D = strip.args.D, width = padded_values(D), N = s.k.rows();
+  const float gain = s.head_gain.empty() ? 1.0f : s.head_gain[cells(strip.h)];
+  const bool norms = s.request != nullptr && s.request->output_norms;
+  for (Index r = 0; r < strip.rows; ++r) {
+    float* to = out.row<float>(s.first_row + strip.first + r) + strip.h * D;
+    double squares = 0;
+    for (Index d = 0; d < D; ++d) {
+      const float value = strip.outputs[r * width + d] * strip.inverse[r];
+      if (norms) squares += double{value} * value;
+      to[d] = gain * value;
+    }
+    task.output_norms += std::sqrt(squares);
+  }
+  if (s.request == nullptr) return;
+  if (s.request->matrix) {
+    for (Index r = 0; r < strip.rows; ++r) {
+      float* row = s.stats->matrix.data() + (strip.h * s.T + strip.first + r) * N;
+      for (Index j = 0; j < strip.keys; ++j) row[j] = strip.weights[r * strip.stride + j] * strip.inverse[r];
+    }
+  }
+  if (s.request->query_groups.empty()) return;
+  const std::int8_t* groups = s.request->query_groups.data() + strip.first;
+  for (Index r = 0; r < strip.rows;) {
+    Index end = r + 1;
+    while (end < strip.rows && groups[end] == groups[r]) ++end;
+    if (groups[r] >= 0) {
+      add_columns(strip.weights + r * strip.stride, strip.stride, end - r, strip.inverse + r, strip.keys,
+                  task.columns.data() + groups[r] * padded_keys(N));
+    }
+    r = end;
+  }
+}
+
+void CpuAttention::record_asked_row(const Strip& strip, Index r, float sum, float weighted) {
+  const auto& asked = asked_[cells(strip.sequence)];
+  const Index query = strip.first + r;
+  auto it = std::ranges::lower_bound(asked, std::pair<Index, Index>{query, 0});
+  if (it == asked.end() || it->first != query) return;
+  const AttentionRequest& want = *strip.s.request;
+  const float* row = strip.weights + r * strip.stride;
+  const Index best = std::find(row, row + strip.keys, 1.0f) - row;  // exp(0): the row's maximum
+  std::vector<double> mass(cells(want.key_groups.empty() ? 0 : want.key_group_count), 0.0);
+  if (!mass.empty()) {
+    for (Index j = 0; j < strip.keys; ++j) {
+      if (want.key_groups[cells(j)] >= 0) mass[cells(want.key_groups[cells(j)])] += row[j];
+    }
+  }
+  for (; it != asked.end() && it->first == query; ++it) {
+    const std::size_t at = cells(strip.h) * want.rows.size() + cells(it->second);
+    strip.s.stats->argmax[at] = static_cast<std::int32_t>(best);
+    strip.s.stats->max_weight[at] = 1.0f / sum;
+    strip.s.stats->entropy[at] = std::max(0.0f, std::log(sum) - weighted / sum);
+    for (std::size_t g = 0; g < mass.size(); ++g) {
+      strip.s.stats->key_mass[at * mass.size() + g] = static_cast<float>(mass[g] / double{sum});
+    }
+  }
+}
+
+void CpuAttention::merge_head(const AttentionArgs& args, Index sequence, Index h) {
+  const AttentionSequence& s = args.sequences[cells(sequence)];
+  if (s.request == nullptr) return;
+  const Index N = s.k.rows(), parts = tasks_per_head(args, s);
+  const Task* task = &tasks_[cells(first_task_[cells(sequence)] + h * parts)];
+  if (!s.request->query_groups.empty()) {
+    for (Index g = 0; g < s.request->group_count; ++g) {
+      float* to = s.stats->column_sums.data() + (h * s.request->group_count + g) * N;
+      for (Index p = 0; p < parts; ++p) {
+        const float* from = task[p].columns.data() + g * padded_keys(N);
+        for (Index j = 0; j < N; ++j) to[j] += from[j];
+      }
+    }
+  }
+  if (s.request->output_norms) {
+    double sum = 0;
+    for (Index p = 0; p < parts; ++p) sum += task[p].output_norms;
+    s.stats->mean_output_norm[cells(h)] = static_cast<float>(sum / static_cast<double>(std::max<Index>(1, s.T)));
+    if (h % (args.H / args.Hkv) == 0) measure_value_norms(args, s, h / (args.H / args.Hkv));
+  }
+  if (s.request->qk_means) measure_qk_means(args, s, h);
+}
+
+}  // namespace buoy

@@ -1,0 +1,44 @@
+// Attention on all cores with its statistics folded on the way; holds strips of rows, never N×N.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "compute/attention.h"
+
+namespace buoy {
+
+// Keeps its working memory between calls. One caller at a time.
+class CpuAttention {
+ public:
+  explicit CpuAttention(ThreadPool& pool);
+  void run(const AttentionArgs& args, const Tensor& out);
+
+ private:
+  // A run of consecutive queries of one head. How a sequence is cut into tasks depends on its own shape alone, so
+  // the order in which partial sums merge does too.
+  struct Task {
+    Index sequence, h;
+    Index first, last;             // queries [first, last)
+    std::vector<float> columns;    // [group_count, padded N], when asked for
+    double output_norms = 0;       // Σ over its queries
+  };
+  struct Strip;
+
+  void plan(const AttentionArgs& args);
+  void pack(const AttentionArgs& args);
+  void run_task(const AttentionArgs& args, Task& task, const Tensor& out, std::vector<float>& scratch);
+  void finish_strip(const Strip& strip, Task& task, const Tensor& out);
+  void record_asked_row(const Strip& strip, Index r, float sum, float weighted);
+  void merge_head(const AttentionArgs& args, Index sequence, Index h);
+
+  ThreadPool& pool_;
+  std::vector<Task> tasks_;
+  std::vector<Index> first_task_;                                  // per sequence
+  std::vector<std::vector<std::pair<Index, Index>>> asked_;        // per sequence: (query, place in request), sorted
+  std::vector<std::vector<float>> packed_;                         // per (sequence, key head): keys, then values
+  std::vector<std::vector<float>> scratch_;                        // per thread
+};
+
+}  // namespace buoy

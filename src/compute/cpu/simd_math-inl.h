@@ -1,0 +1,42 @@
+// exp for SIMD lanes. Included once per target by the files that dispatch (hence the toggling guard).
+#if defined(BUOY_SIMD_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef BUOY_SIMD_MATH_INL_H
+#undef BUOY_SIMD_MATH_INL_H
+#else
+#define BUOY_SIMD_MATH_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace buoy {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// exp(x), within 2 ulp for x in [-87, 88]; 0 below, clamped to exp(88) above. exp(0) is exactly 1.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V simd_exp(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V lowest = hn::Set(d, -87.0f);
+  const auto underflows = hn::Lt(x, lowest);
+  x = hn::Min(hn::Max(x, lowest), hn::Set(d, 88.0f));
+  // x = n·ln2 + r with |r| <= ln2/2; ln2 in two parts keeps r exact.
+  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
+  V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  V p = hn::Set(d, 1.0f / 5040);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f / 720));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f / 120));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f / 24));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f / 6));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127)));
+  return hn::IfThenZeroElse(underflows, hn::Mul(p, hn::BitCast(d, exponent)));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace buoy
+HWY_AFTER_NAMESPACE();
+#endif

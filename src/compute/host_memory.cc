@@ -1,0 +1,81 @@
+#include "compute/host_memory.h"
+
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+
+namespace buoy {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+class OwnedBuffer : public Buffer {
+ public:
+  explicit OwnedBuffer(std::size_t bytes) : Buffer(::operator new(bytes, kAlignment)) {}
+  ~OwnedBuffer() override { ::operator delete(data(), kAlignment); }
+};
+
+class BorrowedBuffer : public Buffer {
+ public:
+  explicit BorrowedBuffer(const void* bytes) : Buffer(const_cast<void*>(bytes)) {}
+};
+
+float half_to_float(std::uint16_t half) {
+  const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16;
+  const std::uint32_t exponent = half >> 10 & 0x1f;
+  const std::uint32_t fraction = half & 0x3ff;
+  if (exponent == 0) {  // zero or subnormal: the value is fraction · 2⁻²⁴ exactly
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+  }
+  const std::uint32_t rebiased = exponent == 31 ? 0xff : exponent + 112;
+  return std::bit_cast<float>(sign | rebiased << 23 | fraction << 13);
+}
+
+}  // namespace
+
+Tensor allocate_on_host(Index rows, Index cols, DType dtype) {
+  const Index bytes = element_count({rows, cols}) * size_of(dtype);
+  try {
+    return {std::make_shared<OwnedBuffer>(static_cast<std::size_t>(bytes)), dtype, rows, cols};
+  } catch (const std::bad_alloc&) {
+    fail("out of memory: {:.1f} GiB for a {} tensor", static_cast<double>(bytes) / 0x1p30, to_string({rows, cols}));
+  }
+}
+
+Tensor view_on_host(const TensorView& view) {
+  check(view.shape.size() == 2, "a table has two dimensions");
+  return {std::make_shared<BorrowedBuffer>(view.bytes.data()), view.dtype, view.shape[0], view.shape[1]};
+}
+
+void widen(const void* from, DType dtype, Index count, float* to) {
+  const auto n = static_cast<std::size_t>(count);
+  if (dtype == DType::kF32) {
+    std::memcpy(to, from, n * sizeof(float));
+    return;
+  }
+  check(dtype == DType::kBf16 || dtype == DType::kF16, "weights are float32, float16 or bfloat16");
+  // A file may place weights at odd addresses, so elements are copied out before they are looked at.
+  const auto* bytes = static_cast<const unsigned char*>(from);
+  const auto half = [&](std::size_t i) {
+    std::uint16_t bits;
+    std::memcpy(&bits, bytes + 2 * i, 2);
+    return bits;
+  };
+  if (dtype == DType::kBf16) {
+    for (std::size_t i = 0; i < n; ++i) to[i] = std::bit_cast<float>(std::uint32_t{half(i)} << 16);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) to[i] = half_to_float(half(i));
+  }
+}
+
+Tensor widen_vector(const TensorView& vector) {
+  const Index n = element_count(vector.shape);
+  Tensor out = allocate_on_host(1, n);
+  widen(vector.bytes.data(), vector.dtype, n, out.row<float>(0));
+  return out;
+}
+
+}  // namespace buoy

@@ -1,0 +1,14 @@
+// Column means of scores, cosines and norms in O(N·D) per head, on the host.
+#pragma once
+
+#include "compute/attention.h"
+
+namespace buoy {
+
+// Fills score_means, cosine_means and norm_means of head h. Means run over the queries that may see the key.
+void measure_qk_means(const AttentionArgs& args, const AttentionSequence& sequence, Index h);
+
+// Fills value_norms of one key head.
+void measure_value_norms(const AttentionArgs& args, const AttentionSequence& sequence, Index kv);
+
+}  // namespace buoy

@@ -1,0 +1,208 @@
+#include "model/transformer.h"
+
+#include <numeric>
+
+#include "base/error.h"
+#include "model/rope.h"
+#include "model/weights.h"
+
+namespace buoy {
+
+// What a pass knows about its rows, and the activations it reuses from layer to layer.
+struct Transformer::Batch {
+  std::span<const ForwardSequence> sequences;
+  std::vector<TokenId> ids;      // of all sequences, one after the other
+  std::vector<Index> first_row;  // per sequence
+  std::vector<Index> positions;  // per row
+  std::vector<Index> read_rows;  // rows of the batch whose logits are wanted
+  Tensor normed, qkv, attended, gate_up, gated;
+};
+
+Transformer::Transformer(const std::filesystem::path& directory, Backend& backend, const WarningSink& warnings)
+    : config_(read_model_config(directory)), checkpoint_(Checkpoint::open(directory)), backend_(backend) {
+  verify_weights(config_, checkpoint_, directory.string(), warnings);
+  const WeightNames& names = config_.family->weights;
+  const TensorView& embedding = *checkpoint_.find(names.embedding);
+  embedding_ = backend_.make_table(embedding);
+  for (Index l = 0; l < config_.L; ++l) layers_.push_back(load_layer(l));
+  final_norm_ = backend_.make_vector(*checkpoint_.find(names.final_norm));
+  head_ = backend_.make_linear({{config_.tied ? embedding : *checkpoint_.find(names.head)}}, {});
+  rope_ = make_rope_table(config_, backend_);
+}
+
+Transformer::Layer Transformer::load_layer(Index l) const {
+  const WeightNames& names = config_.family->weights;
+  const auto tensor = [&](std::string_view pattern) -> const TensorView& {
+    return *checkpoint_.find(layer_tensor_name(pattern, l));
+  };
+  std::vector<TensorView> qkv, biases;
+  for (const std::string_view pattern : {names.q, names.k, names.v}) {
+    qkv.push_back(tensor(pattern));
+    if (config_.qkv_bias) biases.push_back(*checkpoint_.find(bias_name(layer_tensor_name(pattern, l))));
+  }
+  const TensorView gate_up[] = {tensor(names.gate), tensor(names.up)};
+  return {.attention_norm = backend_.make_vector(tensor(names.attention_norm)),
+          .mlp_norm = backend_.make_vector(tensor(names.mlp_norm)),
+          .qkv = backend_.make_linear(qkv, biases),
+          .o = backend_.make_linear({{tensor(names.o)}}, {}),
+          .gate_up = backend_.make_linear(gate_up, {}),
+          .down = backend_.make_linear({{tensor(names.down)}}, {})};
+}
+
+Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequences) const {
+  Batch batch;
+  batch.sequences = sequences;
+  for (const ForwardSequence& s : sequences) {
+    const Index row = std::ssize(batch.ids), start = s.cache != nullptr ? s.cache->length : 0;
+    check(s.cache == nullptr || config_.family->kind == ModelKind::kCausal, "only causal models have a cache");
+    if (s.ids.empty()) fail("the sequence is empty, expected at least one token id");
+    const Index total = start + std::ssize(s.ids);
+    if (total > config_.context) {
+      fail("the sequence has {} tokens, more than the model's context of {}", total, config_.context);
+    }
+    for (Index i = 0; i < std::ssize(s.ids); ++i) {
+      const TokenId id = s.ids[static_cast<std::size_t>(i)];
+      if (id < 0 || id >= config_.V) {
+        fail("token id {} at position {} is outside the vocabulary of {}", id, start + i, config_.V);
+      }
+      batch.ids.push_back(id);
+      batch.positions.push_back(start + i);
+    }
+    for (const Index r : s.read_rows) {
+      check(r >= 0 && r < std::ssize(s.ids), "read rows are rows of the pass");
+      batch.read_rows.push_back(row + r);
+    }
+    batch.first_row.push_back(row);
+  }
+  const Index rows = std::ssize(batch.ids), Q = config_.H * config_.D;
+  batch.normed = backend_.allocate(rows, config_.E);
+  batch.qkv = backend_.allocate(rows, Q + 2 * config_.Hkv * config_.D);
+  batch.attended = backend_.allocate(rows, Q);
+  batch.gate_up = backend_.allocate(rows, 2 * config_.F);
+  batch.gated = backend_.allocate(rows, config_.F);
+  return batch;
+}
+
+Tensor Transformer::forward(std::span<const ForwardSequence> sequences, Tap* tap) const {
+  Batch batch = make_batch(sequences);
+  const Index read = std::ssize(batch.read_rows);
+  const bool hidden = tap != nullptr && tap->wants_hidden();
+  Tensor x = backend_.allocate(std::ssize(batch.ids), config_.E);
+  backend_.embed(embedding_, batch.ids, x);
+  for (Index l = 0; l < config_.L; ++l) {
+    if (hidden) tap->hidden(l, backend_, x);
+    const Tensor attended = attend(l, x, batch, tap);
+    if (l + 1 < config_.L || hidden) {
+      backend_.linear(attended, *layers_[static_cast<std::size_t>(l)].o, Store::kAdd, x);
+    } else {  // nothing after the last attention looks at rows that nobody reads
+      const Tensor rows = backend_.allocate(read, config_.E), heads = backend_.allocate(read, attended.cols());
+      backend_.gather_rows(x, batch.read_rows, rows);
+      backend_.gather_rows(attended, batch.read_rows, heads);
+      x = rows;
+      backend_.linear(heads, *layers_[static_cast<std::size_t>(l)].o, Store::kAdd, x);
+    }
+    add_mlp(layers_[static_cast<std::size_t>(l)], x, batch);
+  }
+  Tensor normed = backend_.allocate(x.rows(), config_.E);
+  backend_.rms_norm(x, final_norm_, config_.rms_epsilon, normed);
+  if (hidden) {
+    tap->hidden(config_.L, backend_, normed);
+    const Tensor rows = backend_.allocate(read, config_.E);
+    backend_.gather_rows(normed, batch.read_rows, rows);
+    normed = rows;
+  }
+  Tensor logits = backend_.allocate(read, config_.V);
+  backend_.linear(normed, *head_, Store::kOverwrite, logits);
+  for (const ForwardSequence& s : sequences) {
+    if (s.cache != nullptr) s.cache->length += std::ssize(s.ids);
+  }
+  return logits;
+}
+
+Tensor Transformer::attend(Index l, const Tensor& x, Batch& batch, Tap* tap) const {
+  const Index D = config_.D, Q = config_.H * D, KV = config_.Hkv * D;
+  const Layer& layer = layers_[static_cast<std::size_t>(l)];
+  backend_.rms_norm(x, layer.attention_norm, config_.rms_epsilon, batch.normed);
+  backend_.linear(batch.normed, *layer.qkv, Store::kOverwrite, batch.qkv);
+  backend_.rope(batch.qkv.col_range(0, Q + KV), D, batch.positions, rope_);
+
+  std::vector<AttentionSequence> parts;
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const ForwardSequence& s = batch.sequences[i];
+    const Index T = std::ssize(s.ids);
+    const Tensor rows = batch.qkv.row_range(batch.first_row[i], T);
+    AttentionSequence part{.first_row = batch.first_row[i],
+                           .T = T,
+                           .k = rows.col_range(Q, KV),
+                           .v = rows.col_range(Q + KV, KV)};
+    if (s.cache != nullptr) {
+      const auto at = static_cast<std::size_t>(l);
+      backend_.copy_rows(part.k, s.cache->keys[at].row_range(s.cache->length, T));
+      backend_.copy_rows(part.v, s.cache->values[at].row_range(s.cache->length, T));
+      part.k = s.cache->keys[at].row_range(0, s.cache->length + T);
+      part.v = s.cache->values[at].row_range(0, s.cache->length + T);
+      part.first_position = s.cache->length;
+    }
+    parts.push_back(part);
+  }
+  const AttentionArgs args{.q = batch.qkv.col_range(0, Q),
+                           .H = config_.H,
+                           .Hkv = config_.Hkv,
+                           .D = D,
+                           .mask = config_.family->kind == ModelKind::kCausal ? Mask::kCausal : Mask::kFull,
+                           .sequences = parts};
+  run_attention(l, parts, args, batch.attended, tap);
+  return batch.attended;
+}
+
+// Runs the layer's attention, and again for the sequences whose tap asks for it.
+void Transformer::run_attention(Index l, const std::vector<AttentionSequence>& parts, AttentionArgs args,
+                                const Tensor& out, Tap* tap) const {
+  if (tap == nullptr) {
+    backend_.attention(args, out);
+    return;
+  }
+  std::vector<Index> pending(parts.size());
+  std::iota(pending.begin(), pending.end(), 0);
+  while (!pending.empty()) {
+    std::vector<AttentionStats> stats(pending.size());
+    std::vector<AttentionSequence> round;
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      const Tap::Plan plan = tap->plan(l, pending[i]);
+      round.push_back(parts[static_cast<std::size_t>(pending[i])]);
+      round.back().key_bias = plan.key_bias;
+      round.back().head_gain = plan.head_gain;
+      round.back().request = plan.request;
+      round.back().stats = &stats[i];
+    }
+    args.sequences = round;
+    backend_.attention(args, out);
+    std::vector<Index> again;
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      if (round[i].request != nullptr && tap->measured(l, pending[i], stats[i]) == Tap::Next::kAgain) {
+        again.push_back(pending[i]);
+      }
+    }
+    pending = std::move(again);
+  }
+}
+
+void Transformer::add_mlp(const Layer& layer, const Tensor& x, Batch& batch) const {
+  const Tensor normed = batch.normed.row_range(0, x.rows()), gate_up = batch.gate_up.row_range(0, x.rows());
+  const Tensor gated = batch.gated.row_range(0, x.rows());
+  backend_.rms_norm(x, layer.mlp_norm, config_.rms_epsilon, normed);
+  backend_.linear(normed, *layer.gate_up, Store::kOverwrite, gate_up);
+  backend_.swiglu(gate_up, gated);
+  backend_.linear(gated, *layer.down, Store::kAdd, x);
+}
+
+KvCache Transformer::make_cache(Index capacity) const {
+  KvCache cache;
+  for (Index l = 0; l < config_.L; ++l) {
+    cache.keys.push_back(backend_.allocate(capacity, config_.Hkv * config_.D));
+    cache.values.push_back(backend_.allocate(capacity, config_.Hkv * config_.D));
+  }
+  return cache;
+}
+
+}  // namespace buoy
