@@ -1,0 +1,33 @@
+// Compares a model with a golden file: logits, attentions, hidden states and generations of another implementation.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/npz.h"
+#include "model/transformer.h"
+
+namespace buoy {
+
+// How far results may be from the golden ones; the one place these numbers stand.
+struct GoldenTolerance {
+  double logits = 1e-4;      // largest difference ÷ largest golden logit
+  double attentions = 1e-4;  // largest difference
+  double hidden = 1e-4;      // largest difference ÷ largest golden value
+};
+
+struct GoldenCheck {
+  std::string array;     // its name in the file
+  std::string measured;  // "max error 3.1e-07 of 1e-04", "40 of 40 tokens equal"
+  bool passed = false;
+};
+
+// Runs everything the golden file holds and returns one line per array. Arrays (docs/verify.md):
+//   input_ids, logits [T,V], attentions [L,H,T,T], hidden [L+1,T,E]; greedy (prompt + tokens) for causal models;
+//   prompt_ids with gen_s{steps}_g{gen_length}_b{block_length}_cfg{cfg_scale} (LLaDA),
+//   gen_{alg}_s{steps}_g{gen_length} and hist_… (Dream), all at temperature 0.
+// Throws Error for a file that lacks input_ids, has arrays of the wrong shape, or arrays it does not know.
+std::vector<GoldenCheck> check_golden(const Transformer& model, const NpzArrays& golden, const std::string& place,
+                                      const GoldenTolerance& tolerance = {});
+
+}  // namespace buoy

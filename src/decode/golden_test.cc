@@ -1,0 +1,84 @@
+// The public implementations' own results, on both backends.
+#include "decode/golden.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace buoy {
+namespace {
+
+const std::filesystem::path kGoldens = std::filesystem::path(BUOY_SOURCE_DIR) / "tests/goldens";
+
+struct Case {
+  const char* model;
+  const char* backend;
+};
+
+std::unique_ptr<Backend> make_backend(const std::string& name) {
+  if (name == "reference") return make_reference_backend();
+  if (name == "cpu-as-used") return make_cpu_backend({.threads = 2, .widen = Widen::kAsUsed});
+  return make_cpu_backend({.threads = 2});
+}
+
+class Golden : public testing::TestWithParam<Case> {};
+
+TEST_P(Golden, ModelReproducesThePublicCode) {
+  const auto backend = make_backend(GetParam().backend);
+  const std::filesystem::path directory = kGoldens / GetParam().model;
+  const Transformer model(directory, *backend, [](const std::string& line) { ADD_FAILURE() << line; });
+  const NpzArrays golden = read_npz(directory / "golden.npz");
+  const std::vector<GoldenCheck> checks = check_golden(model, golden, "golden.npz");
+  EXPECT_GE(checks.size(), 4u);
+  for (const GoldenCheck& check : checks) EXPECT_TRUE(check.passed) << check.array << ": " << check.measured;
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const char* model : {"llada", "dream", "llama-gqa", "llama31-rope", "qwen2-tied"}) {
+    for (const char* backend : {"reference", "cpu", "cpu-as-used"}) cases.push_back({model, backend});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(all_cases()), [](const auto& instance) {
+  std::string name = std::string(instance.param.model) + "_" + instance.param.backend;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+class GoldenFile : public testing::Test {
+ protected:
+  std::unique_ptr<Backend> backend_ = make_backend("cpu");
+  Transformer model_{kGoldens / "llada", *backend_, {}};
+  NpzArrays golden_ = read_npz(kGoldens / "llada/golden.npz");
+};
+
+TEST_F(GoldenFile, AChangedLogitIsNoticed) {
+  std::vector<float> logits = golden_["logits"].as_floats();
+  logits[7] += 0.01f;
+  golden_["logits"] = NpyArray::of(logits, golden_["logits"].shape);
+  EXPECT_FALSE(check_golden(model_, golden_, "g")[0].passed);
+}
+
+TEST_F(GoldenFile, AChangedTokenIsNoticed) {
+  std::vector<Index> ids = golden_["gen_s8_g16_b8_cfg1.5"].as_integers();
+  ids.back() ^= 1;
+  golden_["gen_s8_g16_b8_cfg1.5"] = NpyArray::of(ids, {std::ssize(ids)});
+  const auto checks = check_golden(model_, golden_, "g");
+  EXPECT_EQ(std::ranges::count(checks, false, &GoldenCheck::passed), 1);
+}
+
+TEST_F(GoldenFile, UnknownAndMissingArraysAreErrors) {
+  golden_["gen_sixteen"] = golden_["prompt_ids"];
+  EXPECT_THROW(check_golden(model_, golden_, "g"), Error);
+  golden_.erase("gen_sixteen");
+  golden_.erase("input_ids");
+  EXPECT_THROW(check_golden(model_, golden_, "g"), Error);
+}
+
+}  // namespace
+}  // namespace buoy
