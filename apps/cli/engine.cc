@@ -1,0 +1,77 @@
+#include "apps/cli/engine.h"
+
+#include <charconv>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "model/memory.h"
+
+namespace buoy {
+namespace {
+
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, const std::filesystem::path& directory) {
+  if (options.dtype == "bf16") fail_usage("--dtype bf16 needs --device cuda; the cpu computes in f32");
+  if (options.device == "cuda") fail_usage("--device cuda: this build has no CUDA backend; use cpu");
+  if (options.device == "reference") {
+    if (options.threads != 0) fail_usage("--threads has no effect on --device reference, which uses one");
+    return make_reference_backend();
+  }
+  const ModelConfig config = read_model_config(directory);
+  const WeightReport weights = inspect_weights(config, Checkpoint::open(directory));
+  return make_cpu_backend({.threads = options.threads == 0 ? available_threads() : options.threads,
+                           .widen = choose_widening(estimate_memory(config, weights, config.context))});
+}
+
+}  // namespace
+
+void add_engine_options(CLI::App& verb, EngineOptions& options) {
+  verb.add_option("-m,--model", options.model, "Checkpoint directory, or the name of a bundled model")
+      ->capture_default_str();
+  verb.add_option("--device", options.device, "Where to compute: auto, cpu, cuda or reference (slow, exact)")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
+      ->capture_default_str();
+  verb.add_option("--dtype", options.dtype, "Number type: auto, f32 or bf16 (cuda only)")
+      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+      ->capture_default_str();
+  verb.add_option("--threads", options.threads, "Threads; default all cores. Results do not depend on it")
+      ->check(CLI::Range(1, 1024));
+}
+
+std::filesystem::path find_model(const std::string& model) {
+  if (std::filesystem::is_directory(model)) return model;
+  const std::filesystem::path bundled = std::filesystem::path(BUOY_SOURCE_DIR) / "models" / model;
+  if (model.find('/') == std::string::npos && std::filesystem::is_directory(bundled)) return bundled;
+  fail("{}: no such model directory, and no bundled model of that name (mini-mdm, mini-arm)", model);
+}
+
+Engine open_engine(const EngineOptions& options) {
+  const std::filesystem::path directory = find_model(options.model);
+  Engine engine;
+  engine.backend = make_backend(options, directory);
+  engine.model = std::make_unique<Transformer>(directory, *engine.backend, print_warning);
+  return engine;
+}
+
+void print_warning(const std::string& line) { std::fprintf(stderr, "buoy: warning: %s\n", line.c_str()); }
+
+std::vector<TokenId> parse_ids(const std::string& text) {
+  std::vector<TokenId> ids;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find_first_of(", \n\t", at), text.size());
+    if (end > at) {
+      TokenId id = 0;
+      const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
+      if (error != std::errc{} || rest != text.data() + end) {
+        fail_usage("--ids: \"{}\" is not a token id", text.substr(at, end - at));
+      }
+      ids.push_back(id);
+    }
+    at = end + 1;
+  }
+  if (ids.empty()) fail_usage("--ids is empty, expected token ids such as 1,2,3");
+  return ids;
+}
+
+}  // namespace buoy

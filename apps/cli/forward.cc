@@ -1,0 +1,66 @@
+// buoy forward: one pass over a sequence; logits, attentions and hidden states to an npz file.
+#include <cstdio>
+#include <memory>
+#include <numeric>
+
+#include "apps/cli/engine.h"
+#include "apps/cli/verb.h"
+#include "base/error.h"
+#include "io/npz.h"
+#include "model/capture.h"
+
+namespace buoy {
+namespace {
+
+struct Options {
+  EngineOptions engine;
+  std::string ids, output;
+  CaptureOptions capture;
+};
+
+void run(const Options& options) {
+  const std::vector<TokenId> ids = parse_ids(options.ids);
+  const Engine engine = open_engine(options.engine);
+  const ModelConfig& c = engine.model->config();
+  const Index T = std::ssize(ids);
+  if (options.capture.attentions && !CaptureTap::fits(c, T)) {
+    fail_usage("--attentions: {} heads × {}² exceed the limit of {} numbers a layer; use a shorter sequence", c.H, T,
+               kMaxMatrixElements);
+  }
+  CaptureTap tap(options.capture);
+  std::vector<Index> rows(ids.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  const ForwardSequence sequence{.ids = ids, .read_rows = rows};
+  const Tensor logits = engine.model->forward({&sequence, 1}, &tap);
+  std::vector<float> values(static_cast<std::size_t>(T * c.V));
+  engine.backend->download(logits, values);
+  NpzArrays arrays;
+  arrays["input_ids"] = NpyArray::of(std::vector<Index>(ids.begin(), ids.end()), {T});
+  arrays["logits"] = NpyArray::of(values, {T, c.V});
+  if (options.capture.attentions) arrays["attentions"] = NpyArray::of(tap.attentions, {c.L, c.H, T, T});
+  if (options.capture.hidden) arrays["hidden"] = NpyArray::of(tap.hidden_states, {c.L + 1, T, c.E});
+  write_npz(options.output, arrays);
+  for (const auto& [name, array] : arrays) {
+    std::fprintf(stderr, "%-12s %s\n", name.c_str(), to_string(array.shape).c_str());
+  }
+}
+
+}  // namespace
+
+void add_forward(CLI::App& root) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = root.add_subcommand("forward", "One pass over a sequence: logits, attentions, hidden states");
+  add_engine_options(*verb, options->engine);
+  verb->add_option("--ids", options->ids, "Token ids, e.g. 1,2,3")->required();
+  verb->add_option("-o,--output", options->output, "The npz file to write")->required();
+  verb->add_flag("--attentions", options->capture.attentions, "Add attentions [L,H,T,T]");
+  verb->add_flag("--hidden", options->capture.hidden, "Add hidden [L+1,T,E]; the last one after the final norm");
+  verb->footer(
+      "The file holds input_ids [T], logits [T,V] and what the flags add; numpy.load opens it.\n\n"
+      "Examples:\n"
+      "  buoy forward --ids 0,17,25,2,2 -o out.npz\n"
+      "  buoy forward --model models/mini-arm --ids 0,17,25 --attentions --hidden -o out.npz\n");
+  verb->callback([options] { run(*options); });
+}
+
+}  // namespace buoy

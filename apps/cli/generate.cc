@@ -1,0 +1,102 @@
+// buoy generate: continue a prompt, and show how it was written.
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "apps/cli/engine.h"
+#include "apps/cli/prompt.h"
+#include "apps/cli/sampler_flags.h"
+#include "apps/cli/terminal_view.h"
+#include "apps/cli/verb.h"
+#include "base/error.h"
+#include "io/json.h"
+
+namespace buoy {
+namespace {
+
+struct Options {
+  EngineOptions engine;
+  PromptOptions prompt;
+  SamplerFlags sampler;
+  bool json = false, history = false;
+};
+
+struct HistoryObserver : GenerationObserver {
+  std::vector<std::vector<TokenId>> history;
+  void after_step(Index, const Generation& generation) override { history.push_back(generation.tokens); }
+};
+
+// The answer as text: up to the first EOS for masked models, whose answers are padded with it.
+std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config, std::span<const TokenId> ids) {
+  std::size_t end = 0;
+  while (end < ids.size() && std::ranges::find(config.eos_ids, ids[end]) == config.eos_ids.end()) ++end;
+  return tokenizer.decode(ids.first(end), SkipSpecial::kSkip);
+}
+
+void print_json(const Generation& made, const Prompt& prompt, const ModelConfig& config,
+                const std::vector<std::vector<TokenId>>* history) {
+  Json json;
+  json["ids"] = made.generated();
+  json["steps"] = made.steps;
+  json["commit_step"] = made.commit_step;
+  json["confidence"] = made.confidence;
+  if (prompt.tokenizer) json["text"] = answer_text(*prompt.tokenizer, config, made.generated());
+  if (history != nullptr) json["history"] = *history;
+  std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+void run(const Options& options) {
+  const std::filesystem::path directory = find_model(options.engine.model);
+  const Prompt prompt = read_prompt(options.prompt, directory);
+  options.sampler.check_effects(*read_model_config(directory).family);  // before the weights are read
+  const Engine engine = open_engine(options.engine);
+  const ModelConfig& config = engine.model->config();
+  const bool live = !options.json && !options.history && prompt.tokenizer && isatty(STDOUT_FILENO);
+
+  HistoryObserver history;
+  std::unique_ptr<TerminalView> view;
+  if (live) view = std::make_unique<TerminalView>(*prompt.tokenizer, config);
+  GenerationObserver* observer = live ? view.get() : options.history ? static_cast<GenerationObserver*>(&history) : nullptr;
+  const Generation made = generate(*engine.model, {{prompt.ids}}, options.sampler, observer)[0];
+  if (live) {
+    view->finish();
+    return;
+  }
+  if (options.json) {
+    print_json(made, prompt, config, options.history ? &history.history : nullptr);
+    return;
+  }
+  for (const auto& step : history.history) std::printf("%s\n", fmt::format("{}", fmt::join(step, ",")).c_str());
+  if (options.history) return;
+  if (prompt.tokenizer) {
+    std::printf("%s\n", answer_text(*prompt.tokenizer, config, made.generated()).c_str());
+  } else {
+    std::printf("%s\n", fmt::format("{}", fmt::join(made.generated(), ",")).c_str());
+  }
+}
+
+}  // namespace
+
+void add_generate(CLI::App& root) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = root.add_subcommand("generate", "Continue a prompt with the sampler of the model's family");
+  add_engine_options(*verb, options->engine);
+  add_prompt_options(*verb, options->prompt);
+  options->sampler.add_to(*verb);
+  verb->add_flag("--json", options->json, "Print ids, steps, commit_step, confidence and text as JSON");
+  verb->add_flag("--history", options->history, "Print (with --json: add) the whole sequence after every step");
+  verb->footer(
+      "commit_step counts from 0; confidence is what the sampler ranked or drew by. Ties go to the lowest index.\n"
+      "A flag that would have no effect is an error.\n\n"
+      "Examples:\n"
+      "  buoy generate --ids 0,17,25 --gen-length 32 --steps 16\n"
+      "  buoy generate --model mini-arm --prompt \"Question: Who wrote The Delmar Letters?\\nShort Answer:\"\n"
+      "  buoy generate --model /models/LLaDA-8B-Instruct --chat --prompt \"What is a buoy?\" --block-length 32\n"
+      "  buoy generate --model /models/Dream-v0-Instruct-7B --chat --prompt \"Hello\" --alg entropy --temperature 0.2 "
+      "--top-p 0.95\n");
+  verb->callback([options] { run(*options); });
+}
+
+}  // namespace buoy

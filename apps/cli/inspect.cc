@@ -1,0 +1,120 @@
+// buoy inspect: what a checkpoint is, what it needs, what is wrong with it.
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "apps/cli/engine.h"
+#include "apps/cli/verb.h"
+#include "base/error.h"
+#include "io/json.h"
+#include "model/memory.h"
+
+namespace buoy {
+namespace {
+
+struct Options {
+  std::string model = "mini-mdm";
+  bool json = false;
+};
+
+std::string bytes(Index count) {
+  const double value = static_cast<double>(count);
+  if (count < (Index{1} << 20)) return fmt::format("{:.1f} KiB", value / 0x1p10);
+  if (count < (Index{1} << 30)) return fmt::format("{:.1f} MiB", value / 0x1p20);
+  return fmt::format("{:.1f} GiB", value / 0x1p30);
+}
+
+std::vector<std::string_view> dtype_names(const WeightReport& weights) {
+  std::vector<std::string_view> names;
+  for (const DType dtype : weights.dtypes) names.push_back(name_of(dtype));
+  return names;
+}
+
+void print_table(const ModelConfig& c, const WeightReport& weights, const MemoryNeeds& needs, std::size_t files) {
+  const auto row = [](std::string_view name, const std::string& value) {
+    std::printf("%-12s %s\n", std::string(name).c_str(), value.c_str());
+  };
+  const bool causal = c.family->kind == ModelKind::kCausal;
+  row("family", fmt::format("{} ({})", c.family->name, causal ? "autoregressive, causal" : "masked diffusion, both ways"));
+  row("layers", fmt::format("{}", c.L));
+  row("width", fmt::format("{}, MLP {}", c.E, c.F));
+  row("heads", fmt::format("{} of {}, {} for keys and values", c.H, c.D, c.Hkv));
+  row("vocabulary", fmt::format("{}{}", c.V, c.tied ? ", head tied to the embedding" : ""));
+  row("context", fmt::format("{}", c.context));
+  row("rope", fmt::format("theta {}{}", c.rope_theta, c.rope_scaling ? ", scaled as Llama 3.1" : ""));
+  row("eos ids", fmt::format("{}", fmt::join(c.eos_ids, ", ")));
+  if (c.mask_id) row("mask id", fmt::format("{}", *c.mask_id));
+  row("parameters", fmt::format("{} in {} file{}", weights.parameters, files, files == 1 ? "" : "s"));
+  row("dtype", fmt::format("{}", fmt::join(dtype_names(weights), ", ")));
+  const bool once = choose_widening(needs) == Widen::kOnce;
+  row("memory", fmt::format("{} mapped; {}", bytes(needs.mapped_bytes),
+                            once ? fmt::format("widened once to float32: {} more", bytes(needs.widened_bytes))
+                                 : fmt::format("widened to float32 block by block at every use: nothing more, but each "
+                                               "pass reads and converts all of it (a float32 copy would take {} of "
+                                               "this machine's {})",
+                                               bytes(needs.widened_bytes), bytes(physical_memory()))));
+  row("", fmt::format("{} of activations for {} tokens{}", bytes(needs.activation_bytes), needs.tokens,
+                      causal ? fmt::format(", {} of keys and values", bytes(needs.cache_bytes)) : ""));
+}
+
+Json as_json(const ModelConfig& c, const WeightReport& weights, const MemoryNeeds& needs) {
+  Json json;
+  json["family"] = c.family->name;
+  json["model_type"] = c.family->model_type;
+  json["layers"] = c.L;
+  json["width"] = c.E;
+  json["heads"] = c.H;
+  json["key_heads"] = c.Hkv;
+  json["head_size"] = c.D;
+  json["mlp"] = c.F;
+  json["vocabulary"] = c.V;
+  json["context"] = c.context;
+  json["eos_ids"] = c.eos_ids;
+  json["mask_id"] = c.mask_id ? Json(*c.mask_id) : Json(nullptr);
+  json["parameters"] = weights.parameters;
+  json["dtype"] = dtype_names(weights);
+  json["memory"] = {{"mapped_bytes", needs.mapped_bytes},
+                    {"widen", choose_widening(needs) == Widen::kOnce ? "once" : "as_used"},
+                    {"widened_bytes", choose_widening(needs) == Widen::kOnce ? needs.widened_bytes : 0},
+                    {"tokens", needs.tokens},
+                    {"activation_bytes", needs.activation_bytes},
+                    {"cache_bytes", needs.cache_bytes}};
+  json["problems"] = weights.problems;
+  json["unused"] = weights.unused;
+  return json;
+}
+
+void run(const Options& options) {
+  const std::filesystem::path directory = find_model(options.model);
+  const ModelConfig config = read_model_config(directory);
+  const Checkpoint checkpoint = Checkpoint::open(directory);
+  const WeightReport weights = inspect_weights(config, checkpoint);
+  const MemoryNeeds needs = estimate_memory(config, weights, std::min<Index>(config.context, 1024));
+  if (options.json) {
+    std::printf("%s\n", as_json(config, weights, needs).dump(2).c_str());
+  } else {
+    print_table(config, weights, needs, checkpoint.files().size());
+    for (const std::string& problem : weights.problems) std::printf("%-12s %s\n", "problem", problem.c_str());
+    for (const std::string& name : weights.unused) std::printf("%-12s %s\n", "unused", name.c_str());
+  }
+  if (!weights.problems.empty()) fail("{}: {} problems", directory.string(), weights.problems.size());
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& root) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = root.add_subcommand("inspect", "What a checkpoint is, what it needs, what is missing or unknown");
+  verb->add_option("-m,--model", options->model, "Checkpoint directory, or the name of a bundled model")
+      ->capture_default_str();
+  verb->add_flag("--json", options->json, "The same as JSON");
+  verb->footer(
+      "Exit code 1 when a tensor is missing or has the wrong shape or type.\n\n"
+      "Examples:\n"
+      "  buoy inspect\n"
+      "  buoy inspect --model /models/LLaDA-8B-Instruct --json\n");
+  verb->callback([options] { run(*options); });
+}
+
+}  // namespace buoy

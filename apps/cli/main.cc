@@ -1,0 +1,68 @@
+// buoy: one command, one verb per job. Exit codes: 0 done, 1 the work failed, 2 wrong usage.
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "apps/cli/verb.h"
+#include "base/error.h"
+
+namespace {
+
+constexpr int kFailed = 1, kWrongUsage = 2;
+
+// "--gen_length" and "--gen-length" are the same flag; values stay as they are.
+std::string normalise_flag(std::string argument) {
+  if (!argument.starts_with("--")) return argument;
+  const std::size_t end = std::min(argument.find('='), argument.size());
+  std::replace(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
+  return argument;
+}
+
+int complain(const char* message, int code) {
+  std::fprintf(stderr, "buoy: %s\n", message);
+  return code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Buoy runs masked diffusion and autoregressive language models and watches their attention.", "buoy"};
+  app.set_version_flag("--version", BUOY_VERSION);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+  buoy::add_generate(app);
+  buoy::add_forward(app);
+  buoy::add_tokenize(app);
+  buoy::add_inspect(app);
+  buoy::add_verify(app);
+  buoy::add_world(app);
+  app.footer("Run \"buoy VERB --help\" for a verb's options and examples.");
+
+  std::vector<std::string> arguments;
+  for (int i = argc - 1; i > 0; --i) arguments.push_back(normalise_flag(argv[i]));  // CLI11 reads from the back
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return code == 0 ? 0 : kWrongUsage;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    const int code = run(argc, argv);
+    if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kFailed);
+    return code;
+  } catch (const buoy::UsageError& e) {
+    return complain(e.what(), kWrongUsage);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory", kFailed);
+  } catch (const std::exception& e) {
+    return complain(e.what(), kFailed);
+  }
+}

@@ -1,0 +1,33 @@
+// Shows text being written on a terminal: masks visible, fresh tokens marked, the rest settled.
+#pragma once
+
+#include <string>
+
+#include "decode/generation.h"
+#include "model/config.h"
+#include "text/tokenizer.h"
+
+namespace buoy {
+
+// Draws on standard output, which must be a terminal. Masked models are redrawn in place; causal ones stream.
+class TerminalView : public GenerationObserver {
+ public:
+  // Both must outlive the view.
+  TerminalView(const Tokenizer& tokenizer, const ModelConfig& config);
+
+  void after_step(Index sample, const Generation& generation) override;
+
+  // Draws the final text without marks and moves to a fresh line.
+  void finish();
+
+ private:
+  void draw(const Generation& generation, bool final);
+
+  const Tokenizer& tokenizer_;
+  const ModelConfig& config_;
+  StreamDecoder stream_;
+  Generation last_;
+  int lines_ = 0;  // drawn so far, to move back over
+};
+
+}  // namespace buoy

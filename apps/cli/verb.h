@@ -1,0 +1,15 @@
+// The verbs of the buoy command. Each adds its subcommand, with options, help and the callback that does the work.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace buoy {
+
+void add_forward(CLI::App& root);
+void add_generate(CLI::App& root);
+void add_inspect(CLI::App& root);
+void add_tokenize(CLI::App& root);
+void add_verify(CLI::App& root);
+void add_world(CLI::App& root);
+
+}  // namespace buoy

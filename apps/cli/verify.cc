@@ -1,0 +1,49 @@
+// buoy verify: proves the engine on a checkpoint against another implementation's results.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "apps/cli/engine.h"
+#include "apps/cli/verb.h"
+#include "base/error.h"
+#include "decode/golden.h"
+
+namespace buoy {
+namespace {
+
+struct Options {
+  EngineOptions engine;
+  std::string golden;
+};
+
+void run(const Options& options) {
+  const NpzArrays golden = read_npz(options.golden);
+  const Engine engine = open_engine(options.engine);
+  const std::vector<GoldenCheck> checks = check_golden(*engine.model, golden, options.golden);
+  for (const GoldenCheck& check : checks) {
+    std::printf("%-4s  %-28s %s\n", check.passed ? "ok" : "FAIL", check.array.c_str(), check.measured.c_str());
+  }
+  const auto failed = std::ranges::count(checks, false, &GoldenCheck::passed);
+  std::printf("%s on %s: %zu checks, %d failed\n", options.engine.model.c_str(),
+              std::string(engine.backend->name()).c_str(), checks.size(), static_cast<int>(failed));
+  if (failed > 0) fail("{}: {} of {} checks failed", options.golden, failed, checks.size());
+}
+
+}  // namespace
+
+void add_verify(CLI::App& root) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = root.add_subcommand("verify", "Compare a model with results of another implementation");
+  add_engine_options(*verb, options->engine);
+  verb->add_option("--golden", options->golden, "The npz file with the results to meet")->required();
+  verb->footer(
+      "tools/dump_golden.py makes such a file from any checkpoint with your own PyTorch and transformers;\n"
+      "docs/verify.md lists its arrays. Limits: logits 1e-4 of the largest, attentions 1e-4, tokens equal.\n\n"
+      "Examples:\n"
+      "  buoy verify --model tests/goldens/llada --golden tests/goldens/llada/golden.npz\n"
+      "  python3 tools/dump_golden.py --model /models/Llama-3.1-8B -o llama.npz\n"
+      "  buoy verify --model /models/Llama-3.1-8B --golden llama.npz\n");
+  verb->callback([options] { run(*options); });
+}
+
+}  // namespace buoy
