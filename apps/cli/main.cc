@@ -39,6 +39,10 @@ int run(int argc, char** argv) {
   buoy::add_world(app);
   app.footer("Run \"buoy VERB --help\" for a verb's options and examples.");
 
+  const auto is_first_argument = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(app.get_subcommands({}), is_first_argument)) {
+    buoy::fail_usage("unknown verb \"{}\"; \"buoy --help\" lists them", argv[1]);
+  }
   std::vector<std::string> arguments;
   for (int i = argc - 1; i > 0; --i) arguments.push_back(normalise_flag(argv[i]));  // CLI11 reads from the back
   try {

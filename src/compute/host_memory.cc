@@ -1,8 +1,11 @@
 #include "compute/host_memory.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <new>
+#include <utility>
 
 #include "base/error.h"
 
@@ -13,7 +16,7 @@ constexpr std::align_val_t kAlignment{64};
 
 class OwnedBuffer : public Buffer {
  public:
-  explicit OwnedBuffer(std::size_t bytes) : Buffer(::operator new(bytes, kAlignment)) {}
+  explicit OwnedBuffer(void* memory) : Buffer(memory) {}
   ~OwnedBuffer() override { ::operator delete(data(), kAlignment); }
 };
 
@@ -34,15 +37,69 @@ float half_to_float(std::uint16_t half) {
   return std::bit_cast<float>(sign | rebiased << 23 | fraction << 13);
 }
 
+void* allocate_bytes(Index bytes) {
+  try {
+    return ::operator new(static_cast<std::size_t>(bytes), kAlignment);
+  } catch (const std::bad_alloc&) {
+    fail("out of memory: {:.1f} GiB more were needed", static_cast<double>(bytes) / 0x1p30);
+  }
+}
+
 }  // namespace
+
+// Blocks that no tensor uses, oldest first.
+struct HostPool::Shelf {
+  struct Block {
+    void* data;
+    Index bytes;
+  };
+  std::vector<Block> blocks;
+  Index used = 0, most_used = 0, kept = 0;
+
+  ~Shelf() {
+    for (const Block& block : blocks) ::operator delete(block.data, kAlignment);
+  }
+
+  void* take(Index bytes) {
+    used += bytes;
+    most_used = std::max(most_used, used);
+    const auto it = std::find_if(blocks.rbegin(), blocks.rend(), [&](const Block& b) { return b.bytes == bytes; });
+    if (it == blocks.rend()) return allocate_bytes(bytes);
+    void* data = it->data;
+    blocks.erase(std::next(it).base());
+    kept -= bytes;
+    return data;
+  }
+
+  void put_back(void* data, Index bytes) {
+    used -= bytes;
+    kept += bytes;
+    blocks.push_back({data, bytes});
+    while (used + kept > most_used) {
+      ::operator delete(blocks.front().data, kAlignment);
+      kept -= blocks.front().bytes;
+      blocks.erase(blocks.begin());
+    }
+  }
+
+  struct Buffer : buoy::Buffer {
+    Buffer(std::shared_ptr<Shelf> home, Index size) : buoy::Buffer(home->take(size)), shelf(std::move(home)), bytes(size) {}
+    ~Buffer() override { shelf->put_back(data(), bytes); }
+    std::shared_ptr<Shelf> shelf;
+    Index bytes;
+  };
+};
+
+HostPool::HostPool() : shelf_(std::make_shared<Shelf>()) {}
+
+Tensor HostPool::allocate(Index rows, Index cols) {
+  const Index bytes = element_count({rows, cols}) * size_of(DType::kF32);
+  return {std::make_shared<Shelf::Buffer>(shelf_, bytes), DType::kF32, rows, cols};
+}
 
 Tensor allocate_on_host(Index rows, Index cols, DType dtype) {
   const Index bytes = element_count({rows, cols}) * size_of(dtype);
-  try {
-    return {std::make_shared<OwnedBuffer>(static_cast<std::size_t>(bytes)), dtype, rows, cols};
-  } catch (const std::bad_alloc&) {
-    fail("out of memory: {:.1f} GiB for a {} tensor", static_cast<double>(bytes) / 0x1p30, to_string({rows, cols}));
-  }
+  return {std::make_shared<OwnedBuffer>(allocate_bytes(bytes)), dtype, rows, cols};
 }
 
 Tensor view_on_host(const TensorView& view) {

@@ -2,14 +2,28 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "compute/tensor.h"
 #include "io/tensor_view.h"
 
 namespace buoy {
 
-// Fresh memory, aligned to 64 bytes.
+// Fresh memory, aligned to 64 bytes. Throws Error when there is none left.
 Tensor allocate_on_host(Index rows, Index cols, DType dtype = DType::kF32);
+
+// Keeps the memory of dropped tensors for the next ones of that size: a pass asks for the same few sizes again and
+// again, and fresh pages cost more than the arithmetic on them. Keeps at most as much as was ever in use at once.
+// Tensors may outlive the pool. Not for several threads.
+class HostPool {
+ public:
+  HostPool();
+  Tensor allocate(Index rows, Index cols);
+
+ private:
+  struct Shelf;
+  std::shared_ptr<Shelf> shelf_;  // shared with the tensors, which put their memory back
+};
 
 // A tensor over bytes that live elsewhere, e.g. in a mapped file.
 Tensor view_on_host(const TensorView& view);

@@ -39,7 +39,8 @@ class GenerationObserver {
     const Generation* generation;
     std::span<const Index> read_positions;  // positions in tokens whose rows' logits are read
   };
-  // Called before every pass; the returned tap (may be null) sees it. Its sequences are numbered as `passes`.
+  // Called before every pass; the returned tap (may be null) sees it. Its sequences are numbered as `passes`; under
+  // classifier-free guidance the unconditional halves follow, numbered from passes.size() on.
   virtual Tap* before_pass(std::span<const Pass> /*passes*/) { return nullptr; }
 
   // Called after a sample's step, when tokens, commit_step and steps are up to date.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numbers>
 
 // Arrays of vectors below need vectors of known size.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
@@ -85,7 +86,7 @@ SoftmaxRow Softmax(float* scores, const float* bias, Index visible, Index width)
   // Padding the row with -inf lets every loop below run in whole vectors.
   std::fill(scores + visible, scores + width, kMinusInfinity);
   if (bias != nullptr) {
-    for (Index j = 0; j < visible; ++j) scores[j] += bias[j];
+    for (Index j = 0; j < visible; ++j) scores[j] += bias[j] * std::numbers::log2e_v<float>;
   }
   const Index end = (visible + kLanes - 1) / kLanes * kLanes;
   V largest = hn::Set(d, kMinusInfinity);
@@ -95,11 +96,11 @@ SoftmaxRow Softmax(float* scores, const float* bias, Index visible, Index width)
     std::fill(scores, scores + width, 0.0f);
     return {};
   }
-  const V shift = hn::Set(d, top), floor = hn::Set(d, -88.0f);
+  const V shift = hn::Set(d, top), floor = hn::Set(d, kExp2Floor);
   V sum = hn::Zero(d), weighted = hn::Zero(d);
   for (Index j = 0; j < end; j += kLanes) {
     const V x = hn::Max(hn::Sub(hn::LoadU(d, scores + j), shift), floor);  // finite, so that 0·x is 0
-    const V e = simd_exp(d, x);
+    const V e = simd_exp2(d, x);
     sum = hn::Add(sum, e);
     weighted = hn::MulAdd(e, x, weighted);
     hn::StoreU(e, d, scores + j);

@@ -26,11 +26,12 @@ void pack_values(const float* values, Index stride, Index N, Index D, float* pac
 void score_strip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride);
 
 struct SoftmaxRow {
-  float sum = 0;       // Σ exp(s_j − max) over the visible keys; 0 when none is visible
-  float weighted = 0;  // Σ exp(s_j − max)·(s_j − max), for the entropy
+  float sum = 0;       // Σ 2^(s_j − max) over the visible keys; 0 when none is visible
+  float weighted = 0;  // Σ 2^(s_j − max)·(s_j − max), for the entropy
 };
 
-// Turns scores (+ bias, may be null) of the first `visible` keys into exp(s − max) in place and zeroes up to `width`.
+// Turns base-2 scores of the first `visible` keys into 2^(s − max) in place and zeroes up to `width`. `bias` (natural
+// units, may be null) is added to the scores first.
 SoftmaxRow softmax_row(float* scores, const float* bias, Index visible, Index width);
 
 // columns[j] += Σ_r strip[r, j]·inverse[r], rows in order.

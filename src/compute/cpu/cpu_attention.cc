@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "compute/cpu/attention_kernels.h"
 #include "compute/qk_means.h"
@@ -11,10 +12,11 @@ namespace {
 
 std::size_t cells(Index count) { return static_cast<std::size_t>(count); }
 
+Index strip_count(const AttentionSequence& s) { return (s.T + kStripRows - 1) / kStripRows; }
+
 // Enough tasks to keep many cores busy with few heads, few enough that partial column sums stay small.
 Index tasks_per_head(const AttentionArgs& args, const AttentionSequence& s) {
-  const Index strips = (s.T + kStripRows - 1) / kStripRows;
-  return std::clamp<Index>(64 / args.H, 1, std::max<Index>(1, strips));
+  return std::clamp<Index>(64 / args.H, 1, std::max<Index>(1, strip_count(s)));
 }
 
 Index visible_keys(const AttentionArgs& args, const AttentionSequence& s, Index query) {
@@ -61,7 +63,9 @@ void CpuAttention::plan(const AttentionArgs& args) {
     const Index parts = tasks_per_head(args, s);
     for (Index h = 0; h < args.H; ++h) {
       for (Index p = 0; p < parts; ++p) {
-        tasks_.push_back({.sequence = q, .h = h, .first = s.T * p / parts, .last = s.T * (p + 1) / parts, .columns = {}});
+        // Whole strips but for the last one of the sequence: short strips waste the kernels' registers.
+        const auto begin = [&](Index part) { return std::min(s.T, strip_count(s) * part / parts * kStripRows); };
+        tasks_.push_back({.sequence = q, .h = h, .first = begin(p), .last = begin(p + 1), .columns = {}});
       }
     }
     if (s.request == nullptr) continue;
@@ -99,7 +103,8 @@ void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor&
   float* weights = queries + kStripRows * D;
   float* outputs = weights + kStripRows * stride;
   float* inverse = outputs + kStripRows * padded_values(D);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(D));
+  // Scores are kept in base 2, where exp is cheaper: exp(s) = 2^(s·log2 e).
+  const float scale = std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(D));
 
   for (Index first = task.first; first < task.last; first += kStripRows) {
     const Index rows = std::min(kStripRows, task.last - first);
@@ -175,7 +180,7 @@ void CpuAttention::record_asked_row(const Strip& strip, Index r, float sum, floa
     const std::size_t at = cells(strip.h) * want.rows.size() + cells(it->second);
     strip.s.stats->argmax[at] = static_cast<std::int32_t>(best);
     strip.s.stats->max_weight[at] = 1.0f / sum;
-    strip.s.stats->entropy[at] = std::max(0.0f, std::log(sum) - weighted / sum);
+    strip.s.stats->entropy[at] = std::max(0.0f, std::log(sum) - std::numbers::ln2_v<float> * weighted / sum);
     for (std::size_t g = 0; g < mass.size(); ++g) {
       strip.s.stats->key_mass[at * mass.size() + g] = static_cast<float>(mass[g] / double{sum});
     }

@@ -26,7 +26,7 @@ class CpuBackend : public Backend {
 
   std::string_view name() const override { return "cpu"; }
 
-  Tensor allocate(Index rows, Index cols) override { return allocate_on_host(rows, cols); }
+  Tensor allocate(Index rows, Index cols) override { return memory_.allocate(rows, cols); }
 
   void upload(std::span<const float> from, const Tensor& to) override {
     check(std::ssize(from) == to.rows() * to.cols(), "upload fits");
@@ -113,6 +113,7 @@ class CpuBackend : public Backend {
   }
 
   CpuOptions options_;
+  HostPool memory_;
   ThreadPool pool_;
   CpuAttention attention_;
   TileMatmuls matmuls_;

@@ -81,9 +81,11 @@ void CpuLinear::run_rows(const Panel& panel, const void* packed, const Tensor& x
                          const Tensor& y, std::byte* scratch) const {
   auto* tile = reinterpret_cast<float*>(scratch + round_up_64(panel.matmul->scratch_bytes()));
   const float* bias = bias_.empty() ? nullptr : bias_.data() + panel.first;
+  const bool in_place = store == Store::kOverwrite && bias == nullptr && panel.n == y.stride();
   for (Index row = first; row < last; row += TileMatmul::kRows) {
     const Index m = std::min(TileMatmul::kRows, last - row);
-    panel.matmul->run(x.row<float>(row), m, packed, tile, scratch);
+    panel.matmul->run(x.row<float>(row), m, packed, in_place ? y.row<float>(row) : tile, scratch);
+    if (in_place) continue;
     for (Index r = 0; r < m; ++r) {
       float* to = y.row<float>(row + r) + panel.first;
       if (store == Store::kAdd) {

@@ -49,9 +49,9 @@ void RmsNormRow(const float* x, const float* weight, Index n, float epsilon, flo
 
 void SwigluRow(const float* gate, const float* up, Index n, float* out) {
   const F32 d;
-  const auto one = hn::Set(d, 1.0f);
+  const auto one = hn::Set(d, 1.0f), limit = hn::Set(d, 88.0f);
   const auto swiglu = [&](auto g, auto u) {
-    return hn::Mul(hn::Div(g, hn::Add(one, simd_exp(d, hn::Neg(g)))), u);
+    return hn::Mul(hn::Div(g, hn::Add(one, simd_exp(d, hn::Min(hn::Neg(g), limit)))), u);
   };
   for_lanes(
       n, [&](Index i) { hn::StoreU(swiglu(hn::LoadU(d, gate + i), hn::LoadU(d, up + i)), d, out + i); },

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for SECONDS from its seeds: fuzz/run.sh SECONDS [BUILD_DIR]
+# One line per target; exits 1 when one fails, and says where the input that broke it was kept.
+set -u
+
+if [[ $# -lt 1 || $# -gt 2 || ! $1 =~ ^[0-9]+$ ]]; then
+  echo "usage: fuzz/run.sh SECONDS [BUILD_DIR]" >&2
+  exit 2
+fi
+seconds=$1
+here=$(cd "$(dirname "$0")" && pwd)
+build=${2:-$here/../build/fuzz}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+failed=0
+for source in "$here"/fuzz_*.cc; do
+  target=$(basename "$source" .cc)
+  name=${target#fuzz_}
+  binary=$build/fuzz/$target
+  if [[ ! -x $binary ]]; then
+    echo "$target: not built ($binary); build with: cmake --preset fuzz && cmake --build --preset fuzz"
+    failed=1
+    continue
+  fi
+  corpus=$work/$name
+  kept=$build/fuzz/crashes/$name
+  mkdir -p "$corpus" "$kept"
+  [[ -d $here/corpus/$name ]] && cp -r "$here/corpus/$name/." "$corpus/"
+  log=$build/fuzz/$target.log
+  if "$binary" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
+      -artifact_prefix="$kept/" "$corpus" >"$log" 2>&1; then
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
+    echo "$target: ok, $runs runs in $seconds s, $coverage edges covered"
+  else
+    input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
+    echo "$target: FAILED, input kept in ${input:-nowhere (see the log)}, log in $log"
+    failed=1
+  fi
+done
+exit $failed

@@ -1,0 +1,71 @@
+// Random tensors and backends for tests of compute.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "compute/backend.h"
+
+namespace buoy::testing_support {
+
+// Uniform in [-1, 1), named by a stream number.
+inline std::vector<float> random_floats(Index count, std::uint32_t stream) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(2 * uniform({.seed = 42, .sample = stream}, i) - 1);
+  }
+  return values;
+}
+
+inline Tensor upload(Backend& backend, Index rows, Index cols, const std::vector<float>& values) {
+  Tensor tensor = backend.allocate(rows, cols);
+  backend.upload(values, tensor);
+  return tensor;
+}
+
+inline std::vector<float> download(Backend& backend, const Tensor& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.rows() * tensor.cols()));
+  backend.download(tensor, values);
+  return values;
+}
+
+// A weight in memory as a checkpoint would hold it. bf16 and f16 keep the upper bits only: the exact value is what
+// widening the stored bits gives, on every backend alike.
+struct HostWeight {
+  std::vector<std::byte> bytes;
+  TensorView view;
+
+  HostWeight(const std::vector<float>& values, Shape shape, DType dtype) {
+    bytes.resize(values.size() * static_cast<std::size_t>(size_of(dtype)));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::uint32_t word;
+      std::memcpy(&word, &values[i], 4);
+      if (dtype == DType::kF32) std::memcpy(&bytes[4 * i], &word, 4);
+      const auto brain = static_cast<std::uint16_t>(word >> 16);
+      const auto half = static_cast<std::uint16_t>((word >> 16 & 0x8000) | (word >> 13 & 0x3ff) | 14u << 10);
+      if (dtype == DType::kBf16) std::memcpy(&bytes[2 * i], &brain, 2);
+      if (dtype == DType::kF16) std::memcpy(&bytes[2 * i], &half, 2);
+    }
+    view = {dtype, std::move(shape), bytes};
+  }
+  HostWeight(const HostWeight&) = delete;
+};
+
+struct NamedBackend {
+  std::string name;
+  std::unique_ptr<Backend> backend;
+};
+
+// Every backend that is not the oracle.
+inline std::vector<NamedBackend> backends_under_test() {
+  std::vector<NamedBackend> all;
+  all.push_back({"cpu, 1 thread", make_cpu_backend({.threads = 1})});
+  all.push_back({"cpu, 2 threads", make_cpu_backend({.threads = 2})});
+  all.push_back({"cpu, widening as used", make_cpu_backend({.threads = 2, .widen = Widen::kAsUsed})});
+  return all;
+}
+
+}  // namespace buoy::testing_support

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# The command as a user types it: outputs, exit codes, one clear line for bad input, nothing half-written.
+# usage: cli_test.sh BUOY GOLDENS
+set -u
+buoy=$1
+goldens=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+count=0
+
+note() { printf 'FAIL %s\n' "$1"; failures=$((failures + 1)); }
+
+# expect CODE PATTERN ARGS…: the exit code, and a line of output or error that matches
+expect() {
+  local code=$1 pattern=$2 output status
+  shift 2
+  count=$((count + 1))
+  output=$("$buoy" "$@" 2>&1 </dev/null)
+  status=$?
+  [ "$status" = "$code" ] || note "buoy $*: exit code $status, expected $code: $output"
+  grep -qE -- "$pattern" <<<"$output" || note "buoy $*: no line like \"$pattern\" in: $output"
+  if [ "$code" != 0 ] && [ "$(wc -l <<<"$output")" -gt 2 ]; then note "buoy $*: more than one line: $output"; fi
+}
+
+fresh() { rm -rf "$work/m"; cp -r "$goldens/llada" "$work/m"; chmod -R u+w "$work/m"; }
+weights=$work/m/model.safetensors
+# spoil_header LENGTH: replaces the eight bytes that give the header's length
+spoil_header() { printf "$(printf '%016x' "$1" | sed 's/\(..\)/\\x\1\n/g' | tac | tr -d '\n')" | dd of="$weights" conv=notrunc status=none; }
+
+fresh
+expect 0 '"ids":\[[0-9,]+\],"steps":8,"commit_step":\[[0-9,]+\],"confidence":' \
+  generate -m "$work/m" --ids 5,6,7 --gen-length 16 --steps 8 --block-length 8 --json
+expect 0 '"history":\[\[5,6,7,' generate -m "$work/m" --ids 5,6,7 --gen_length=4 --json --history
+expect 0 '^[0-9]+(,[0-9]+){15}$' generate -m "$work/m" --ids 5,6,7 --gen-length 16
+expect 0 'family +LLaDA' inspect -m "$work/m"
+expect 0 '"parameters": 1' inspect -m "$work/m" --json
+expect 0 'on cpu: 6 checks, 0 failed' verify -m "$work/m" --golden "$work/m/golden.npz"
+expect 0 'on reference: 6 checks, 0 failed' verify -m "$work/m" --golden "$work/m/golden.npz" --device reference
+expect 0 'attentions +\[3,4,3,3\]' forward -m "$work/m" --ids 5,6,7 --attentions --hidden -o "$work/o.npz"
+
+# The same bytes for 1 and 2 threads and for a second run.
+for threads in 1 2 2; do
+  "$buoy" generate -m "$work/m" --ids 5,6,7 --gen-length 16 --temperature 1 --seed 4 --json --threads $threads
+  "$buoy" forward -m "$work/m" --ids 5,6,7,300,300 --attentions -o "$work/f.npz" --threads $threads 2>/dev/null
+  md5sum <"$work/f.npz"
+done >"$work/runs"
+[ "$(sort -u "$work/runs" | wc -l)" = 2 ] || note "results depend on the thread count or the run"
+
+# Wrong usage: exit code 2.
+expect 2 'outside|not a token id' generate -m "$work/m" --ids 1,x
+expect 2 'one of --ids, --prompt and --prompt-file' generate -m "$work/m"
+expect 2 'gen_length 16 does not divide by block_length 5' generate -m "$work/m" --ids 1 --gen-length 16 --block-length 5
+expect 2 'steps 6 do not divide by the 4 blocks' generate -m "$work/m" --ids 1 --gen-length 16 --block-length 4 --steps 6
+expect 2 '--alg has no effect on LLaDA' generate -m "$work/m" --ids 1 --alg entropy
+expect 2 '--seed has no effect' generate -m "$work/m" --ids 1 --seed 1
+expect 2 '--steps has no effect with --threshold' generate -m "$work/m" --ids 1 --threshold 0.9 --steps 4
+expect 2 '--threads has no effect' generate -m "$work/m" --ids 1 --device reference --threads 2
+expect 2 'no CUDA backend' generate -m "$work/m" --ids 1 --device cuda
+expect 2 '--chat has no effect on --ids' generate -m "$work/m" --ids 1 --chat
+expect 2 'was not expected: --bogus' generate --bogus
+expect 2 'unknown verb "frobnicate"' frobnicate
+expect 2 '--remasking has no effect on Llama' generate -m "$goldens/llama-gqa" --ids 1 --remasking random
+expect 2 '--top-p has no effect at temperature 0' generate -m "$goldens/llama-gqa" --ids 1 --top-p 0.9
+
+# Bad input: exit code 1, the file and the trouble.
+expect 1 'token id 999 at position 2 is outside the vocabulary of 304' generate -m "$work/m" --ids 1,2,999
+expect 1 '602 tokens, more than the model.s context of 512' generate -m "$work/m" --ids 1,2 --gen-length 600
+expect 1 'no tokenizer files' generate -m "$work/m" --prompt hi
+expect 1 'no such model directory' inspect -m "$work/none"
+expect 1 'o.npz: cannot write' forward -m "$work/m" --ids 1 -o "$work/none/o.npz"
+expect 1 'config.json: not a zip archive' verify -m "$work/m" --golden "$work/m/config.json"
+expect 1 'none.npz: cannot open' verify -m "$work/m" --golden "$work/none.npz"
+head -c 5000 "$goldens/llada/model.safetensors" >"$weights"; expect 1 'model.safetensors: truncated' inspect -m "$work/m"
+fresh; spoil_header 900000; expect 1 'model.safetensors: .*header' inspect -m "$work/m"
+fresh; spoil_header 9223372036854775807; expect 1 'model.safetensors: .*header' inspect -m "$work/m"
+fresh; sed -i 's/"data_offsets":\[0,/"data_offsets":[4,/' "$weights"; expect 1 'model.safetensors: ' inspect -m "$work/m"
+fresh; rm "$weights"; expect 1 'neither model.safetensors nor' inspect -m "$work/m"
+fresh; cp "$goldens/dream/model.safetensors" "$weights"; expect 1 'is missing' generate -m "$work/m" --ids 1
+fresh; echo '{"weight_map": {"a": "model-00001-of-00002.safetensors"}}' >"$work/m/model.safetensors.index.json"
+expect 1 'model-00001-of-00002.safetensors' inspect -m "$work/m"
+fresh; sed -i 's/"llada"/"gpt2"/' "$work/m/config.json"; expect 1 'unknown model_type "gpt2"; known: llada, Dream' inspect -m "$work/m"
+fresh; echo '{' >"$work/m/config.json"; expect 1 'config.json: not valid JSON' inspect -m "$work/m"
+fresh; printf '\xff\xff\xff\xff' | dd of="$weights" bs=1 seek=$(($(stat -c %s "$weights") - 4)) conv=notrunc status=none
+expect 0 'warning: .*holds 1 NaN or infinite' generate -m "$work/m" --ids 1 --gen-length 4
+
+leftovers=$(find "$work" -name '*.tmp*' | wc -l)
+[ "$leftovers" = 0 ] || note "temporary files were left behind"
+[ ! -e "$work/none" ] || note "a directory appeared from nowhere"
+
+echo "$count commands, $failures failures"
+[ "$failures" = 0 ]

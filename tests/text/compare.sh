@@ -1,0 +1,17 @@
+#!/bin/sh
+# Compares a built `buoy` with the reference implementations from npm. Usage: tests/text/compare.sh path/to/buoy
+set -eu
+if [ $# -ne 1 ] || [ ! -x "$1" ]; then
+  echo "usage: compare.sh path/to/buoy" >&2
+  exit 2
+fi
+buoy=$(CDPATH='' cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1")
+cd -- "$(dirname -- "$0")"
+# npm ci deletes what is there first; skip it when the lock file has not changed since.
+if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+  npm ci --no-audit --no-fund
+fi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+node compare_templates.mjs "$buoy" "$scratch"
+node compare_tokenizers.mjs "$buoy" "$scratch"
