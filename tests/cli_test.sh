@@ -77,7 +77,7 @@ fresh; spoil_header 9223372036854775807; expect 1 'model.safetensors: .*header' 
 fresh; sed -i 's/"data_offsets":\[0,/"data_offsets":[4,/' "$weights"; expect 1 'model.safetensors: ' inspect -m "$work/m"
 fresh; rm "$weights"; expect 1 'neither model.safetensors nor' inspect -m "$work/m"
 fresh; cp "$goldens/dream/model.safetensors" "$weights"; expect 1 'is missing' generate -m "$work/m" --ids 1
-fresh; echo '{"weight_map": {"a": "model-00001-of-00002.safetensors"}}' >"$work/m/model.safetensors.index.json"
+fresh; rm "$weights"; echo '{"weight_map": {"a": "model-00001-of-00002.safetensors"}}' >"$work/m/model.safetensors.index.json"
 expect 1 'model-00001-of-00002.safetensors' inspect -m "$work/m"
 fresh; sed -i 's/"llada"/"gpt2"/' "$work/m/config.json"; expect 1 'unknown model_type "gpt2"; known: llada, Dream' inspect -m "$work/m"
 fresh; echo '{' >"$work/m/config.json"; expect 1 'config.json: not valid JSON' inspect -m "$work/m"

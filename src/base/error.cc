@@ -2,9 +2,9 @@
 
 namespace buoy {
 
-void check(bool condition, const char* what, std::source_location place) {
+void check(bool condition, const char* what, const char* file, int line) {
   if (condition) return;
-  throw InternalError(fmt::format("internal error at {}:{}: {}", place.file_name(), place.line(), what));
+  throw InternalError(fmt::format("internal error at {}:{}: {}", file, line, what));
 }
 
 }  // namespace buoy

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -39,6 +38,6 @@ template <typename... Args>
 }
 
 // Throws InternalError naming the place unless `condition` holds.
-void check(bool condition, const char* what, std::source_location place = std::source_location::current());
+void check(bool condition, const char* what, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 }  // namespace buoy

@@ -32,6 +32,24 @@ struct RopeTable {
   Tensor cosines, sines;  // [positions, D/2] f32
 };
 
+// The first half of a layer: norm, projection to queries, keys and values, rotation of the first `rotated` columns.
+struct LayerInput {
+  const Tensor& norm;  // [1, E]
+  float epsilon;
+  const Linear& qkv;
+  Index D, rotated;
+  std::span<const Index> positions;  // per row
+  const RopeTable& rope;
+};
+
+// The second half: back to the residual stream, norm, MLP.
+struct LayerOutput {
+  const Linear& o;
+  const Tensor& norm;  // [1, E]
+  float epsilon;
+  const Linear &gate_up, &down;
+};
+
 // What a sampler needs of one row of logits. Probabilities are softmax values in double precision.
 struct LogitSummary {
   TokenId best = 0;       // argmax, lowest index on ties
@@ -66,6 +84,11 @@ class Backend {
   virtual void gather_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) = 0;
   virtual void copy_rows(const Tensor& x, const Tensor& out) = 0;
   virtual void attention(const AttentionArgs& args, const Tensor& out) = 0;  // out [ΣT, H·D]
+
+  // The halves of a layer. By default they are made of the operations above; a backend may fuse them.
+  virtual void enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& qkv);
+  virtual void leave_layer(const LayerOutput& layer, const Tensor& attended, const Tensor& x);
+
   // Classifier-free guidance, in place: conditional ← unconditional + (scale + 1)·(conditional − unconditional).
   virtual void guide(const Tensor& conditional, const Tensor& unconditional, float scale) = 0;
   virtual std::vector<LogitSummary> summarize(const Tensor& logits) = 0;  // [rows, V]

@@ -1,13 +1,13 @@
 #include "compute/host_memory.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <iterator>
 #include <new>
 #include <utility>
 
 #include "base/error.h"
+#include "io/half.h"
 
 namespace buoy {
 namespace {
@@ -24,18 +24,6 @@ class BorrowedBuffer : public Buffer {
  public:
   explicit BorrowedBuffer(const void* bytes) : Buffer(const_cast<void*>(bytes)) {}
 };
-
-float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16;
-  const std::uint32_t exponent = half >> 10 & 0x1f;
-  const std::uint32_t fraction = half & 0x3ff;
-  if (exponent == 0) {  // zero or subnormal: the value is fraction · 2⁻²⁴ exactly
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -magnitude : magnitude;
-  }
-  const std::uint32_t rebiased = exponent == 31 ? 0xff : exponent + 112;
-  return std::bit_cast<float>(sign | rebiased << 23 | fraction << 13);
-}
 
 void* allocate_bytes(Index bytes) {
   try {
@@ -122,9 +110,9 @@ void widen(const void* from, DType dtype, Index count, float* to) {
     return bits;
   };
   if (dtype == DType::kBf16) {
-    for (std::size_t i = 0; i < n; ++i) to[i] = std::bit_cast<float>(std::uint32_t{half(i)} << 16);
+    for (std::size_t i = 0; i < n; ++i) to[i] = widen_bf16(half(i));
   } else {
-    for (std::size_t i = 0; i < n; ++i) to[i] = half_to_float(half(i));
+    for (std::size_t i = 0; i < n; ++i) to[i] = widen_f16(half(i));
   }
 }
 

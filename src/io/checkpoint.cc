@@ -149,8 +149,8 @@ Checkpoint Checkpoint::open(const fs::path& directory) {
   if (!fs::is_directory(status)) fail("{}: is not a directory, expected a checkpoint", directory.string());
   const fs::path single = directory / kSingle;
   const fs::path index = directory / kIndex;
-  const bool sharded = fs::exists(index, error);
-  if (!sharded && !fs::exists(single, error)) fail_no_weights(directory);
+  const bool sharded = !fs::exists(single, error);
+  if (sharded && !fs::exists(index, error)) fail_no_weights(directory);
 
   Checkpoint checkpoint;
   const WeightMap weights = sharded ? read_weight_map(index) : WeightMap{};

@@ -203,6 +203,13 @@ TEST(Checkpoint, OpensShards) {
   EXPECT_EQ(checkpoint.files(), (std::vector<fs::path>{dir / "s1.safetensors", dir / "s2.safetensors"}));
 }
 
+TEST(Checkpoint, ASingleFileGoesBeforeAnIndex) {
+  const TempDir dir;
+  write_file_atomically(dir / "model.safetensors", tiny("w", 5));
+  write_index(dir, R"({"b":"missing.safetensors"})");
+  EXPECT_NE(Checkpoint::open(dir.path()).find("w"), nullptr);
+}
+
 TEST(Checkpoint, EveryMissingShardIsNamed) {
   const TempDir dir;
   write_file_atomically(dir / "s1.safetensors", tiny("a", 3));

@@ -15,7 +15,7 @@ struct Transformer::Batch {
   std::vector<Index> first_row;  // per sequence
   std::vector<Index> positions;  // per row
   std::vector<Index> read_rows;  // rows of the batch whose logits are wanted
-  Tensor normed, qkv, attended, gate_up, gated;
+  Tensor qkv, attended;
 };
 
 Transformer::Transformer(const std::filesystem::path& directory, Backend& backend, const WarningSink& warnings)
@@ -75,43 +75,33 @@ Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequ
     batch.first_row.push_back(row);
   }
   const Index rows = std::ssize(batch.ids), Q = config_.H * config_.D;
-  batch.normed = backend_.allocate(rows, config_.E);
   batch.qkv = backend_.allocate(rows, Q + 2 * config_.Hkv * config_.D);
   batch.attended = backend_.allocate(rows, Q);
-  batch.gate_up = backend_.allocate(rows, 2 * config_.F);
-  batch.gated = backend_.allocate(rows, config_.F);
   return batch;
 }
 
 Tensor Transformer::forward(std::span<const ForwardSequence> sequences, Tap* tap) const {
   Batch batch = make_batch(sequences);
-  const Index read = std::ssize(batch.read_rows);
   const bool hidden = tap != nullptr && tap->wants_hidden();
   Tensor x = backend_.allocate(std::ssize(batch.ids), config_.E);
   backend_.embed(embedding_, batch.ids, x);
   for (Index l = 0; l < config_.L; ++l) {
     if (hidden) tap->hidden(l, backend_, x);
-    const Tensor attended = attend(l, x, batch, tap);
-    if (l + 1 < config_.L || hidden) {
-      backend_.linear(attended, *layers_[static_cast<std::size_t>(l)].o, Store::kAdd, x);
-    } else {  // nothing after the last attention looks at rows that nobody reads
-      const Tensor rows = backend_.allocate(read, config_.E), heads = backend_.allocate(read, attended.cols());
-      backend_.gather_rows(x, batch.read_rows, rows);
-      backend_.gather_rows(attended, batch.read_rows, heads);
-      x = rows;
-      backend_.linear(heads, *layers_[static_cast<std::size_t>(l)].o, Store::kAdd, x);
+    Tensor attended = attend(l, x, batch, tap);
+    if (l + 1 == config_.L && !hidden) {  // nothing after the last attention looks at rows that nobody reads
+      attended = gather(attended, batch.read_rows);
+      x = gather(x, batch.read_rows);
     }
-    add_mlp(layers_[static_cast<std::size_t>(l)], x, batch);
+    const Layer& layer = layers_[static_cast<std::size_t>(l)];
+    backend_.leave_layer({*layer.o, layer.mlp_norm, config_.rms_epsilon, *layer.gate_up, *layer.down}, attended, x);
   }
   Tensor normed = backend_.allocate(x.rows(), config_.E);
   backend_.rms_norm(x, final_norm_, config_.rms_epsilon, normed);
   if (hidden) {
     tap->hidden(config_.L, backend_, normed);
-    const Tensor rows = backend_.allocate(read, config_.E);
-    backend_.gather_rows(normed, batch.read_rows, rows);
-    normed = rows;
+    normed = gather(normed, batch.read_rows);
   }
-  Tensor logits = backend_.allocate(read, config_.V);
+  Tensor logits = backend_.allocate(normed.rows(), config_.V);
   backend_.linear(normed, *head_, Store::kOverwrite, logits);
   for (const ForwardSequence& s : sequences) {
     if (s.cache != nullptr) s.cache->length += std::ssize(s.ids);
@@ -122,9 +112,14 @@ Tensor Transformer::forward(std::span<const ForwardSequence> sequences, Tap* tap
 Tensor Transformer::attend(Index l, const Tensor& x, Batch& batch, Tap* tap) const {
   const Index D = config_.D, Q = config_.H * D, KV = config_.Hkv * D;
   const Layer& layer = layers_[static_cast<std::size_t>(l)];
-  backend_.rms_norm(x, layer.attention_norm, config_.rms_epsilon, batch.normed);
-  backend_.linear(batch.normed, *layer.qkv, Store::kOverwrite, batch.qkv);
-  backend_.rope(batch.qkv.col_range(0, Q + KV), D, batch.positions, rope_);
+  backend_.enter_layer({.norm = layer.attention_norm,
+                        .epsilon = config_.rms_epsilon,
+                        .qkv = *layer.qkv,
+                        .D = D,
+                        .rotated = Q + KV,
+                        .positions = batch.positions,
+                        .rope = rope_},
+                       x, batch.qkv);
 
   std::vector<AttentionSequence> parts;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
@@ -187,13 +182,10 @@ void Transformer::run_attention(Index l, const std::vector<AttentionSequence>& p
   }
 }
 
-void Transformer::add_mlp(const Layer& layer, const Tensor& x, Batch& batch) const {
-  const Tensor normed = batch.normed.row_range(0, x.rows()), gate_up = batch.gate_up.row_range(0, x.rows());
-  const Tensor gated = batch.gated.row_range(0, x.rows());
-  backend_.rms_norm(x, layer.mlp_norm, config_.rms_epsilon, normed);
-  backend_.linear(normed, *layer.gate_up, Store::kOverwrite, gate_up);
-  backend_.swiglu(gate_up, gated);
-  backend_.linear(gated, *layer.down, Store::kAdd, x);
+Tensor Transformer::gather(const Tensor& x, std::span<const Index> rows) const {
+  Tensor picked = backend_.allocate(std::ssize(rows), x.cols());
+  backend_.gather_rows(x, rows, picked);
+  return picked;
 }
 
 KvCache Transformer::make_cache(Index capacity) const {

@@ -55,7 +55,7 @@ class Transformer {
   Tensor attend(Index l, const Tensor& x, Batch& batch, Tap* tap) const;
   void run_attention(Index l, const std::vector<AttentionSequence>& parts, AttentionArgs args, const Tensor& out,
                      Tap* tap) const;
-  void add_mlp(const Layer& layer, const Tensor& x, Batch& batch) const;
+  Tensor gather(const Tensor& x, std::span<const Index> rows) const;
 
   ModelConfig config_;
   Checkpoint checkpoint_;

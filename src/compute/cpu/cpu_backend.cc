@@ -17,6 +17,9 @@ namespace {
 // Rows per task of the cheap row-wise operations: large enough that sharing out costs little.
 constexpr Index kRowsPerTask = 32;
 
+// Weights of half a layer up to this size stay in a core's cache while tiles pass by.
+constexpr Index kCachedWeightBytes = Index{2} << 20;
+
 class CpuBackend : public Backend {
  public:
   explicit CpuBackend(const CpuOptions& options)
@@ -90,6 +93,46 @@ class CpuBackend : public Backend {
 
   void attention(const AttentionArgs& args, const Tensor& out) override { attention_.run(args, out); }
 
+  // Small layers are worked off tile by tile, each thread keeping its rows in cache from one end to the other; in large
+  // ones the weights would not stay there, and operation by operation is faster. The bits are the same.
+  void enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& qkv) override {
+    const auto& weights = static_cast<const CpuLinear&>(layer.qkv);
+    if (!stays_in_cache(weights.packed_bytes())) return Backend::enter_layer(layer, x, qkv);
+    const std::vector<Tensor> normed = tiles(x.cols());
+    for_tiles(x.rows(), [&](Index first, Index rows, std::size_t thread) {
+      const Tensor to = qkv.row_range(first, rows), mine = normed[thread].row_range(0, rows);
+      norm_rows(x.row_range(first, rows), layer.norm, layer.epsilon, mine);
+      weights.run_here(mine, Store::kOverwrite, to, scratch_[thread]);
+      for (Index r = 0; r < rows; ++r) {
+        const Index position = layer.positions[static_cast<std::size_t>(first + r)];
+        rope_row(to.row<float>(r), layer.rotated / layer.D, layer.D, layer.rope.cosines.row<float>(position),
+                 layer.rope.sines.row<float>(position));
+      }
+    });
+  }
+
+  void leave_layer(const LayerOutput& layer, const Tensor& attended, const Tensor& x) override {
+    const auto& o = static_cast<const CpuLinear&>(layer.o);
+    const auto& gate_up = static_cast<const CpuLinear&>(layer.gate_up);
+    const auto& down = static_cast<const CpuLinear&>(layer.down);
+    if (o.packed_bytes() == 0 || !stays_in_cache(o.packed_bytes() + gate_up.packed_bytes() + down.packed_bytes())) {
+      return Backend::leave_layer(layer, attended, x);
+    }
+    const std::vector<Tensor> normed = tiles(x.cols()), wide = tiles(gate_up.outputs()), gated = tiles(down.inputs());
+    for_tiles(x.rows(), [&](Index first, Index rows, std::size_t thread) {
+      const Tensor mine = x.row_range(first, rows), norm = normed[thread].row_range(0, rows);
+      const Tensor up = wide[thread].row_range(0, rows), product = gated[thread].row_range(0, rows);
+      o.run_here(attended.row_range(first, rows), Store::kAdd, mine, scratch_[thread]);
+      norm_rows(mine, layer.norm, layer.epsilon, norm);
+      gate_up.run_here(norm, Store::kOverwrite, up, scratch_[thread]);
+      for (Index r = 0; r < rows; ++r) {
+        const float* gate = up.row<float>(r);
+        swiglu_row(gate, gate + product.cols(), product.cols(), product.row<float>(r));
+      }
+      down.run_here(product, Store::kAdd, mine, scratch_[thread]);
+    });
+  }
+
   void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override {
     for_rows(conditional.rows(), [&](Index r) { guide_row(conditional, unconditional, scale, r); });
   }
@@ -104,6 +147,31 @@ class CpuBackend : public Backend {
   }
 
  private:
+  static bool stays_in_cache(Index weight_bytes) { return weight_bytes > 0 && weight_bytes <= kCachedWeightBytes; }
+
+  static void norm_rows(const Tensor& x, const Tensor& weight, float epsilon, const Tensor& out) {
+    for (Index r = 0; r < x.rows(); ++r) {
+      rms_norm_row(x.row<float>(r), weight.row<float>(0), x.cols(), epsilon, out.row<float>(r));
+    }
+  }
+
+  // One tile of working memory per thread.
+  std::vector<Tensor> tiles(Index cols) {
+    std::vector<Tensor> made;
+    for (int t = 0; t < pool_.size(); ++t) made.push_back(memory_.allocate(TileMatmul::kRows, cols));
+    return made;
+  }
+
+  // body(first row, rows, thread) for tiles of rows: whole ones, or smaller where there are too few for all threads.
+  template <class Body>
+  void for_tiles(Index rows, const Body& body) {
+    const Index even_share = (rows / pool_.size() + 15) / 16 * 16;
+    const Index height = std::clamp<Index>(even_share, 16, TileMatmul::kRows);
+    pool_.run((rows + height - 1) / height, [&](Index task, int thread) {
+      body(task * height, std::min(height, rows - task * height), static_cast<std::size_t>(thread));
+    });
+  }
+
   template <class Body>
   void for_rows(Index rows, const Body& body) {
     pool_.run((rows + kRowsPerTask - 1) / kRowsPerTask, [&](Index task, int) {

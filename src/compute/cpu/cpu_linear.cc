@@ -123,4 +123,17 @@ void CpuLinear::run(const Tensor& x, Store store, const Tensor& y, ThreadPool& p
   });
 }
 
+void CpuLinear::run_here(const Tensor& x, Store store, const Tensor& y, std::vector<std::byte>& scratch) const {
+  for (const Panel& panel : panels_) {
+    scratch.resize(std::max(scratch.size(), scratch_bytes(panel)));
+    run_rows(panel, panel.packed.row<std::byte>(0), x, 0, x.rows(), store, y, align_64(scratch.data()));
+  }
+}
+
+Index CpuLinear::packed_bytes() const {
+  Index bytes = 0;
+  for (const Panel& panel : panels_) bytes += panel.packed.cols();
+  return bytes;
+}
+
 }  // namespace buoy

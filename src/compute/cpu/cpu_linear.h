@@ -29,8 +29,15 @@ class CpuLinear : public Linear {
   Index inputs() const override { return K_; }
   Index outputs() const override { return outputs_; }
 
+  // On all threads; `scratch` has one entry per thread.
   void run(const Tensor& x, Store store, const Tensor& y, ThreadPool& pool,
            std::vector<std::vector<std::byte>>& scratch) const;
+
+  // On the calling thread alone. Only for weights that are packed.
+  void run_here(const Tensor& x, Store store, const Tensor& y, std::vector<std::byte>& scratch) const;
+
+  // Bytes of packed weights; 0 when they are packed as they are used.
+  Index packed_bytes() const;
 
  private:
   struct Panel {

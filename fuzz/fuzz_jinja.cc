@@ -1,0 +1,26 @@
+// Any bytes as a chat template: it renders valid UTF-8 or throws Error, within bounded time and memory.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "text/chat_template.h"
+#include "text/utf8.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using buoy::Json;
+  static const Json messages = {{{"role", "system"}, {"content", " Be é. "}},
+                                {{"role", "user"}, {"content", "Hi"}, {"n", 3}, {"tags", {"a", "b"}}},
+                                {{"role", "assistant"}, {"content", ""}, {"real", 1.5}, {"none", nullptr}}};
+  static const Json tokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+  const std::string_view source(reinterpret_cast<const char*>(data), size);
+  try {
+    const buoy::ChatTemplate chat = buoy::ChatTemplate::parse(source, tokens, "fuzz");
+    const std::string text =
+        chat.render(messages, buoy::GenerationPrompt::kAdd, {.variables = Json::object(), .now = std::tm{}});
+    if (buoy::find_invalid_utf8(text)) std::abort();
+  } catch (const buoy::Error&) {
+  }
+  return 0;
+}
