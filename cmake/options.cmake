@@ -23,7 +23,7 @@ endif()
 # multiply-adds ask for them by name.
 add_compile_options(-ffp-contract=off)
 if(BUOY_SANITIZE)
-  add_compile_options(-fsanitize=${BUOY_SANITIZE} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${BUOY_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${BUOY_SANITIZE})
   if(BUOY_SANITIZE MATCHES undefined)
     add_compile_options(-fno-sanitize-recover=undefined)

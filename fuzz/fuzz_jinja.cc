@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "base/error.h"
@@ -20,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string text =
         chat.render(messages, buoy::GenerationPrompt::kAdd, {.variables = Json::object(), .now = std::tm{}});
     if (buoy::find_invalid_utf8(text)) std::abort();
-  } catch (const buoy::Error&) {
+  } catch (const buoy::Error& error) {
+    if (std::strchr(error.what(), '\n') != nullptr) std::abort();  // an error is one line
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "base/error.h"
@@ -16,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         tokenizer.encode_with_spans("Hi there,  e\u0301 \xFF <|x|> 12\n\n", buoy::SpecialTokens::kAdd);
     if (encoding.ids.size() != encoding.spans.size()) std::abort();
     tokenizer.decode(encoding.ids, buoy::SkipSpecial::kKeep);
-  } catch (const buoy::Error&) {
+  } catch (const buoy::Error& error) {
+    if (std::strchr(error.what(), '\n') != nullptr) std::abort();  // an error is one line
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "apps/cli/engine.h"
+#include "apps/cli/prompt.h"
 #include "apps/cli/verb.h"
 #include "base/error.h"
 #include "io/npz.h"
@@ -14,12 +15,13 @@ namespace {
 
 struct Options {
   EngineOptions engine;
-  std::string ids, output;
+  PromptOptions prompt;
+  std::string output;
   CaptureOptions capture;
 };
 
 void run(const Options& options) {
-  const std::vector<TokenId> ids = parse_ids(options.ids);
+  const std::vector<TokenId> ids = read_prompt(options.prompt, find_model(options.engine.model)).ids;
   const Engine engine = open_engine(options.engine);
   const ModelConfig& c = engine.model->config();
   const Index T = std::ssize(ids);
@@ -51,7 +53,7 @@ void add_forward(CLI::App& root) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = root.add_subcommand("forward", "One pass over a sequence: logits, attentions, hidden states");
   add_engine_options(*verb, options->engine);
-  verb->add_option("--ids", options->ids, "Token ids, e.g. 1,2,3")->required();
+  add_prompt_options(*verb, options->prompt);
   verb->add_option("-o,--output", options->output, "The npz file to write")->required();
   verb->add_flag("--attentions", options->capture.attentions, "Add attentions [L,H,T,T]");
   verb->add_flag("--hidden", options->capture.hidden, "Add hidden [L+1,T,E]; the last one after the final norm");
@@ -59,6 +61,7 @@ void add_forward(CLI::App& root) {
       "The file holds input_ids [T], logits [T,V] and what the flags add; numpy.load opens it.\n\n"
       "Examples:\n"
       "  buoy forward --ids 0,17,25,2,2 -o out.npz\n"
+      "  buoy forward --prompt \"Question: Where was Ada born?\" --attentions -o out.npz\n"
       "  buoy forward --model models/mini-arm --ids 0,17,25 --attentions --hidden -o out.npz\n");
   verb->callback([options] { run(*options); });
 }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "text/chat_template.h"
+#include "text/utf8.h"
 
 namespace buoy {
 namespace {
@@ -34,7 +35,11 @@ Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& mo
     return prompt;
   }
   if (!prompt.tokenizer) fail("{}: has no tokenizer files; give the prompt with --ids", model_directory.string());
-  const std::string text = options.file_given->count() > 0 ? read_file(options.file) : options.text;
+  const RepairedText repaired = repair_utf8(options.file_given->count() > 0 ? read_file(options.file) : options.text);
+  if (repaired.replaced > 0) {
+    print_warning(fmt::format("the prompt holds {} invalid UTF-8 sequences, replaced by U+FFFD", repaired.replaced));
+  }
+  const std::string& text = repaired.text;
   prompt.ids = options.chat ? prompt.tokenizer->encode(as_chat(text, model_directory), SpecialTokens::kNone)
                             : prompt.tokenizer->encode(text, SpecialTokens::kAdd);
   if (prompt.ids.empty()) fail_usage("the prompt is empty");

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "io/json.h"
 
 namespace buoy {
 namespace {
@@ -55,7 +56,7 @@ Bpe::Bpe(BpeSettings settings, const std::string& place)
     : vocabulary_(std::move(settings.vocabulary)), ignore_merges_(settings.ignore_merges) {
   const auto require = [&](std::string_view spelling, std::size_t rank) {
     const std::optional<TokenId> id = vocabulary_.find_spelling(spelling);
-    if (!id) fail("{}: merge {} names \"{}\", which is not in the vocabulary", place, rank, spelling);
+    if (!id) fail("{}: merge {} names {}, which is not in the vocabulary", place, rank, quote(spelling));
     return *id;
   };
   merges_.reserve(std::ssize(settings.merges));
@@ -71,7 +72,7 @@ Bpe::Bpe(BpeSettings settings, const std::string& place)
   }
   if (settings.unk_token) {
     unk_ = vocabulary_.find_spelling(*settings.unk_token);
-    if (!unk_) fail("{}: unk_token \"{}\" is not in the vocabulary", place, *settings.unk_token);
+    if (!unk_) fail("{}: unk_token {} is not in the vocabulary", place, quote(*settings.unk_token));
   }
 }
 

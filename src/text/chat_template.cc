@@ -64,7 +64,8 @@ std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& dire
   return parse(*source, collect_special_tokens(object), config_path.string() + ": chat_template");
 }
 
-ChatTemplate ChatTemplate::parse(std::string_view source, const Json& special_tokens, std::string place) {
+ChatTemplate ChatTemplate::parse(std::string_view source, const Json& special_tokens,
+                                 const std::string& place) {
   return ChatTemplate(jinja::Template::parse(source, place), special_tokens, place);
 }
 

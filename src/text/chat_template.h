@@ -36,7 +36,7 @@ class ChatTemplate {
   static std::optional<ChatTemplate> load(const std::filesystem::path& directory);
 
   // From a template's text; `special_tokens` is an object with "bos_token" and so on, which become variables.
-  static ChatTemplate parse(std::string_view source, const Json& special_tokens, std::string place);
+  static ChatTemplate parse(std::string_view source, const Json& special_tokens, const std::string& place);
 
   // `messages` is an array of objects with a "role". Throws Error naming the template's line, also for what
   // the template itself refuses with raise_exception().

@@ -6,6 +6,7 @@
 #include <utf8proc.h>
 
 #include "base/error.h"
+#include "io/json.h"
 #include "text/utf8.h"
 
 namespace buoy {
@@ -142,7 +143,7 @@ Normalizer parse_normalizer(const Json* value, const std::string& place) {
   const JsonObject object(*value, place);
   const std::string type = object.string("type");
   if (type == "NFC") return Normalizer::kNfc;
-  if (type != "Sequence") fail("{}: type \"{}\" is not known (known: NFC, Sequence)", place, type);
+  if (type != "Sequence") fail("{}: type {} is not known (known: NFC, Sequence)", place, quote(type));
   const Json* steps = object.find("normalizers");
   if (steps == nullptr || !steps->is_array()) fail("{}: \"normalizers\" is missing or not an array", place);
   Normalizer result = Normalizer::kNone;

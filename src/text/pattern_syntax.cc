@@ -1,7 +1,9 @@
 // Rewrites Oniguruma's syntax into PCRE2's where they differ, and refuses what it cannot rewrite.
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
+#include "io/json.h"
 #include "text/pattern.h"
 
 namespace buoy {
@@ -37,7 +39,10 @@ class Translator {
   bool starts_with(std::string_view text) const { return source_.substr(at_).starts_with(text); }
 
   [[noreturn]] void refuse(std::string_view construct) const {
-    fail("{}: the pattern uses {} at byte {}, which Buoy does not support", place_, construct, at_);
+    const bool printable =
+        std::all_of(construct.begin(), construct.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+    fail("{}: the pattern uses {} at byte {}, which Buoy does not support", place_,
+         printable ? std::string(construct) : quote(construct), at_);
   }
 
   void escape() {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "io/json.h"
 
 namespace buoy {
 namespace {
@@ -11,9 +12,9 @@ namespace {
 std::vector<TokenId> ids_of(const JsonObject& object, const std::string& name) {
   const Json* table = object.find("special_tokens");
   if (table == nullptr || !table->is_object() || !table->contains(name)) {
-    fail("{}: \"special_tokens\" lacks \"{}\"", object.place(), name);
+    fail("{}: \"special_tokens\" lacks {}", object.place(), quote(name));
   }
-  const JsonObject entry(table->at(name), fmt::format("{}.special_tokens[\"{}\"]", object.place(), name));
+  const JsonObject entry(table->at(name), fmt::format("{}.special_tokens[{}]", object.place(), quote(name)));
   const Json* ids = entry.find("ids");
   if (ids == nullptr || !ids->is_array()) fail("{}: \"ids\" is missing or not an array", entry.place());
   std::vector<TokenId> result;
@@ -41,7 +42,7 @@ PostProcessor parse_template(const JsonObject& object) {
     } else if (const Json* sequence = item.find("Sequence")) {
       const std::string id = JsonObject(*sequence, item.place()).string("id");
       if (id != "A" || seen_text)
-        fail("{}: expected one Sequence \"A\", got another \"{}\"", item.place(), id);
+        fail("{}: expected one Sequence \"A\", got another {}", item.place(), quote(id));
       seen_text = true;
     } else {
       fail("{}: got {}, expected a SpecialToken or a Sequence", item.place(), piece.dump());
@@ -60,7 +61,7 @@ PostProcessor parse_post_processor(const Json* value, const std::string& place) 
   if (type == "TemplateProcessing") return parse_template(object);
   if (type == "ByteLevel") return {};  // only trims offsets, which Buoy never does
   if (type != "Sequence") {
-    fail("{}: type \"{}\" is not known (known: TemplateProcessing, ByteLevel, Sequence)", place, type);
+    fail("{}: type {} is not known (known: TemplateProcessing, ByteLevel, Sequence)", place, quote(type));
   }
   const Json* steps = object.find("processors");
   if (steps == nullptr || !steps->is_array()) fail("{}: \"processors\" is missing or not an array", place);

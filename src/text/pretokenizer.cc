@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "io/json.h"
 
 namespace buoy {
 
@@ -130,9 +131,9 @@ SplitBehavior parse_behavior(const std::string& name, const std::string& place) 
   if (name == "MergedWithNext") return SplitBehavior::kMergedWithNext;
   if (name == "Contiguous") return SplitBehavior::kContiguous;
   fail(
-      "{}: behavior \"{}\" is not known (known: Removed, Isolated, MergedWithPrevious, MergedWithNext, "
+      "{}: behavior {} is not known (known: Removed, Isolated, MergedWithPrevious, MergedWithNext, "
       "Contiguous)",
-      place, name);
+      place, quote(name));
 }
 
 SplitStep parse_split(const JsonObject& object) {
@@ -150,7 +151,7 @@ void parse_step(const Json& value, const std::string& place, std::vector<PreToke
                 bool& byte_level) {
   const JsonObject object(value, place);
   const std::string type = object.string("type");
-  if (byte_level) fail("{}: type \"{}\" stands after ByteLevel, which must be the last", place, type);
+  if (byte_level) fail("{}: type {} stands after ByteLevel, which must be the last", place, quote(type));
   if (type == "Split") {
     steps.emplace_back(parse_split(object));
   } else if (type == "ByteLevel") {
@@ -160,7 +161,7 @@ void parse_step(const Json& value, const std::string& place, std::vector<PreToke
       steps.emplace_back(SplitStep{.pattern = Pattern(kGpt2Pattern, PatternKind::kExpression, place)});
     }
   } else {
-    fail("{}: type \"{}\" is not known (known: Split, ByteLevel, Sequence)", place, type);
+    fail("{}: type {} is not known (known: Split, ByteLevel, Sequence)", place, quote(type));
   }
 }
 

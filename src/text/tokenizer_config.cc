@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "io/json.h"
 #include "text/tokenizer_parts.h"
 
 namespace buoy {
@@ -34,7 +35,7 @@ void make_special(std::vector<AddedToken>& added, const Vocabulary& vocabulary, 
   }
   const std::optional<TokenId> id = vocabulary.find_spelling(content);
   if (!id)
-    fail("{}: {} is \"{}\", which is neither in the vocabulary nor an added token", place, key, content);
+    fail("{}: {} is {}, which is neither in the vocabulary nor an added token", place, key, quote(content));
   added.push_back({.id = *id, .content = content, .special = true});
 }
 
@@ -42,7 +43,7 @@ Index parse_id(const std::string& key, const std::string& place) {
   Index id = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
   if (error != std::errc() || end != key.data() + key.size()) {
-    fail("{}: \"added_tokens_decoder\" has the key \"{}\", expected a token id", place, key);
+    fail("{}: \"added_tokens_decoder\" has the key {}, expected a token id", place, quote(key));
   }
   return id;
 }
@@ -52,13 +53,13 @@ void join_added_tokens(const JsonObject& config, std::vector<AddedToken>& added)
   if (decoder == nullptr) return;
   if (!decoder->is_object()) fail("{}: \"added_tokens_decoder\" is not an object", config.place());
   for (const auto& [key, value] : decoder->items()) {
-    const JsonObject entry(value, fmt::format("{}: added_tokens_decoder[\"{}\"]", config.place(), key));
+    const JsonObject entry(value, fmt::format("{}: added_tokens_decoder[{}]", config.place(), quote(key)));
     AddedToken token = parse_added_token(entry, parse_id(key, config.place()));
     const AddedToken* known = find_content(added, token.content);
     if (known == nullptr) {
       added.push_back(std::move(token));
     } else if (known->id != token.id) {
-      fail("{}: \"{}\" has id {}, but {} in tokenizer.json", entry.place(), token.content, token.id,
+      fail("{}: {} has id {}, but {} in tokenizer.json", entry.place(), quote(token.content), token.id,
            known->id);
     }
   }
@@ -87,20 +88,20 @@ void check_added_tokens(std::vector<AddedToken>& added, const Vocabulary& vocabu
     const AddedToken& token = added[i];
     if (token.content.empty()) fail("{}: the added token {} has no content", place, token.id);
     if (i > 0 && added[i - 1].id == token.id) {
-      fail("{}: the added tokens \"{}\" and \"{}\" share id {}", place, added[i - 1].content, token.content,
-           token.id);
+      fail("{}: the added tokens {} and {} share id {}", place, quote(added[i - 1].content),
+           quote(token.content), token.id);
     }
     if (!ids.emplace(token.content, token.id).second) {
-      fail("{}: the added token \"{}\" appears twice", place, token.content);
+      fail("{}: the added token {} appears twice", place, quote(token.content));
     }
     const std::optional<TokenId> known = vocabulary.find_spelling(token.content);
     if (known && *known != token.id) {
-      fail("{}: the added token \"{}\" has id {}, but {} in the vocabulary", place, token.content, token.id,
-           *known);
+      fail("{}: the added token {} has id {}, but {} in the vocabulary", place, quote(token.content),
+           token.id, *known);
     }
     if (!known && vocabulary.has(token.id)) {
-      fail("{}: the added token \"{}\" has id {}, which the vocabulary gives to another token", place,
-           token.content, token.id);
+      fail("{}: the added token {} has id {}, which the vocabulary gives to another token", place,
+           quote(token.content), token.id);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "io/json.h"
 #include "text/tokenizer_parts.h"
 
 namespace buoy {
@@ -12,7 +13,8 @@ Vocabulary make_vocabulary(const Json* table, const std::string& place) {
   if (table == nullptr || !table->is_object()) fail("{}: is missing or not an object", place);
   Vocabulary vocabulary;
   for (const auto& [spelling, id] : table->items()) {
-    if (!id.is_number_integer()) fail("{}: token \"{}\" has {} for its id", place, spelling, id.dump());
+    if (!id.is_number_integer())
+      fail("{}: token {} has {} for its id", place, quote(spelling), quote(id.dump()));
     vocabulary.add(spelling, id.get<Index>(), place);
   }
   return vocabulary;
@@ -48,7 +50,7 @@ void refuse_foreign_settings(const JsonObject& model) {
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     const std::string value = model.string_or(key, "");
     if (!value.empty())
-      fail("{}: {} is \"{}\", expected none in a byte-level model", model.place(), key, value);
+      fail("{}: {} is {}, expected none in a byte-level model", model.place(), key, quote(value));
   }
   if (model.boolean_or("byte_fallback", false)) fail("{}: byte_fallback is not supported", model.place());
   if (model.number_or("dropout", 0) > 0) fail("{}: dropout is not supported", model.place());
@@ -63,7 +65,7 @@ Bpe make_bpe(const JsonObject& root) {
   const JsonObject model(*value, root.place() + ": model");
   // Files from before types were written down hold a BPE when they hold merges.
   const std::string type = model.string_or("type", model.has("merges") ? "BPE" : "");
-  if (type != "BPE") fail("{}: type \"{}\" is not known (known: BPE)", model.place(), type);
+  if (type != "BPE") fail("{}: type {} is not known (known: BPE)", model.place(), quote(type));
   refuse_foreign_settings(model);
   BpeSettings settings;
   settings.vocabulary = make_vocabulary(model.find("vocab"), model.place() + ".vocab");
@@ -91,7 +93,7 @@ void check_decoder(const JsonObject& root) {
   if (value == nullptr) fail("{}: \"decoder\" is missing; expected a ByteLevel", root.place());
   const JsonObject decoder(*value, root.place() + ": decoder");
   const std::string type = decoder.string("type");
-  if (type != "ByteLevel") fail("{}: type \"{}\" is not known (known: ByteLevel)", decoder.place(), type);
+  if (type != "ByteLevel") fail("{}: type {} is not known (known: ByteLevel)", decoder.place(), quote(type));
 }
 
 // The pattern and normaliser that a tokenizer class has in its code when no tokenizer.json says so.
@@ -117,10 +119,10 @@ const SlowClass& find_class(const JsonObject& config) {
       std::find_if(kClasses.begin(), kClasses.end(), [&](const SlowClass& c) { return c.name == name; });
   if (it == kClasses.end()) {
     fail(
-        "{}: tokenizer_class \"{}\" is not known with vocab.json and merges.txt (known: Qwen2Tokenizer, "
+        "{}: tokenizer_class {} is not known with vocab.json and merges.txt (known: Qwen2Tokenizer, "
         "DreamTokenizer, "
         "GPT2Tokenizer)",
-        config.place(), name);
+        config.place(), quote(name));
   }
   return *it;
 }
@@ -137,7 +139,7 @@ std::vector<std::pair<std::string, std::string>> parse_merges_text(const NamedTe
     if (line.empty() || (number == 1 && line.starts_with("#version:"))) continue;
     const std::size_t space = line.find(' ');
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
-      fail("{}:{}: got \"{}\", expected two tokens and one space", file.place, number, line);
+      fail("{}:{}: got {}, expected two tokens and one space", file.place, number, quote(line));
     }
     merges.emplace_back(line.substr(0, space), line.substr(space + 1));
   }

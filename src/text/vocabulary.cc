@@ -1,6 +1,7 @@
 #include "text/vocabulary.h"
 
 #include "base/error.h"
+#include "io/json.h"
 #include "text/byte_level.h"
 
 namespace buoy {
@@ -13,20 +14,20 @@ constexpr Index kLargestId = 1999999;
 
 void Vocabulary::add(std::string_view spelling, Index id, std::string_view place) {
   if (id < 0 || id > kLargestId) {
-    fail("{}: token \"{}\" has id {}, expected 0 to {}", place, spelling, id, kLargestId);
+    fail("{}: token {} has id {}, expected 0 to {}", place, quote(spelling), id, kLargestId);
   }
   const auto slot = static_cast<std::size_t>(id);
   const auto token = static_cast<TokenId>(id);
   if (has(token))
-    fail("{}: tokens \"{}\" and \"{}\" share id {}", place, spell_bytes(bytes_[slot]), spelling, id);
+    fail("{}: tokens {} and {} share id {}", place, quote(spell_bytes(bytes_[slot])), quote(spelling), id);
+  std::optional<std::string> bytes = unspell_bytes(spelling);
+  const bool is_new = bytes ? by_bytes_.emplace(*bytes, token).second
+                            : by_spelling_.emplace(std::string(spelling), token).second;
+  if (!is_new) fail("{}: token {} appears twice", place, quote(spelling));
   if (slot >= bytes_.size()) {
     bytes_.resize(slot + 1);
     present_.resize(slot + 1);
   }
-  std::optional<std::string> bytes = unspell_bytes(spelling);
-  const bool is_new = bytes ? by_bytes_.emplace(*bytes, token).second
-                            : by_spelling_.emplace(std::string(spelling), token).second;
-  if (!is_new) fail("{}: token \"{}\" appears twice", place, spelling);
   bytes_[slot] = bytes ? std::move(*bytes) : std::string(spelling);
   present_[slot] = true;
   ++count_;

@@ -62,13 +62,24 @@ HWY_INLINE void multiply_rows(const float* a, Index a_stride, Index rows, const 
   }
 }
 
-void ScoreStrip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride) {
+// kDepth: the head size where it is known to the compiler, else 0.
+template <Index kDepth>
+HWY_INLINE void score_panels(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip,
+                             Index stride) {
+  const Index depth = kDepth > 0 ? kDepth : D;
   for (Index first = 0; first < N; first += kKeyPanel) {
-    const float* panel = keys + first * D;
+    const float* panel = keys + first * depth;
     for (Index v = 0; v < kKeyPanel; v += 2 * kLanes) {
-      multiply_rows<2>(queries, D, rows, panel + v, kKeyPanel, D, strip + first + v, stride);
+      multiply_rows<2>(queries, depth, rows, panel + v, kKeyPanel, depth, strip + first + v, stride);
     }
   }
+}
+
+void ScoreStrip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride) {
+  if (D == 32) return score_panels<32>(queries, rows, D, keys, N, strip, stride);
+  if (D == 64) return score_panels<64>(queries, rows, D, keys, N, strip, stride);
+  if (D == 128) return score_panels<128>(queries, rows, D, keys, N, strip, stride);
+  score_panels<0>(queries, rows, D, keys, N, strip, stride);
 }
 
 void WeighValues(const float* strip, Index stride, Index rows, Index N, const float* values, Index D, float* out) {
@@ -80,6 +91,19 @@ void WeighValues(const float* strip, Index stride, Index rows, Index N, const fl
   for (; v < width; v += kLanes) multiply_rows<1>(strip, stride, rows, values + v, width, N, out + v, width);
 }
 
+// Four running maxima: one alone would wait for itself at every step. `n` is a multiple of the lanes.
+HWY_INLINE float largest_of(const float* scores, Index n) {
+  const F32 d;
+  V top[4];
+  for (V& t : top) t = hn::Set(d, -std::numeric_limits<float>::infinity());
+  Index j = 0;
+  for (; j + 4 * kLanes <= n; j += 4 * kLanes) {
+    for (int i = 0; i < 4; ++i) top[i] = hn::Max(top[i], hn::LoadU(d, scores + j + i * kLanes));
+  }
+  for (; j < n; j += kLanes) top[0] = hn::Max(top[0], hn::LoadU(d, scores + j));
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(top[0], top[1]), hn::Max(top[2], top[3]))));
+}
+
 SoftmaxRow Softmax(float* scores, const float* bias, Index visible, Index width) {
   const F32 d;
   constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
@@ -89,9 +113,7 @@ SoftmaxRow Softmax(float* scores, const float* bias, Index visible, Index width)
     for (Index j = 0; j < visible; ++j) scores[j] += bias[j] * std::numbers::log2e_v<float>;
   }
   const Index end = (visible + kLanes - 1) / kLanes * kLanes;
-  V largest = hn::Set(d, kMinusInfinity);
-  for (Index j = 0; j < end; j += kLanes) largest = hn::Max(largest, hn::LoadU(d, scores + j));
-  const float top = hn::GetLane(hn::MaxOfLanes(d, largest));
+  const float top = largest_of(scores, end);
   if (top == kMinusInfinity) {
     std::fill(scores, scores + width, 0.0f);
     return {};
@@ -107,6 +129,14 @@ SoftmaxRow Softmax(float* scores, const float* bias, Index visible, Index width)
   }
   std::fill(scores + end, scores + width, 0.0f);
   return {hn::GetLane(hn::SumOfLanes(d, sum)), hn::GetLane(hn::SumOfLanes(d, weighted))};
+}
+
+void ScaleRow(const float* from, float scale, Index n, float* to) {
+  const F32 d;
+  const V scales = hn::Set(d, scale);
+  Index i = 0;
+  for (; i + kLanes <= n; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, from + i), scales), d, to + i);
+  for (; i < n; ++i) to[i] = from[i] * scale;
 }
 
 template <int R>
@@ -134,6 +164,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace buoy {
 
+HWY_EXPORT(ScaleRow);
 HWY_EXPORT(ScoreStrip);
 HWY_EXPORT(WeighValues);
 HWY_EXPORT(Softmax);
@@ -144,9 +175,16 @@ void pack_keys(const float* keys, Index stride, Index N, Index D, float* packed)
     float* panel = packed + first * D;
     const Index count = std::min(kKeyPanel, N - first);
     if (count < kKeyPanel) std::fill(panel, panel + D * kKeyPanel, 0.0f);
-    for (Index j = 0; j < count; ++j) {
+    // Eight keys at a time, so that each write fills half a cache line.
+    Index j = 0;
+    for (; j + 8 <= count; j += 8) {
       const float* key = keys + (first + j) * stride;
-      for (Index d = 0; d < D; ++d) panel[d * kKeyPanel + j] = key[d];
+      for (Index d = 0; d < D; ++d) {
+        for (Index i = 0; i < 8; ++i) panel[d * kKeyPanel + j + i] = key[i * stride + d];
+      }
+    }
+    for (; j < count; ++j) {
+      for (Index d = 0; d < D; ++d) panel[d * kKeyPanel + j] = keys[(first + j) * stride + d];
     }
   }
 }
@@ -157,6 +195,10 @@ void pack_values(const float* values, Index stride, Index N, Index D, float* pac
     std::memcpy(packed + j * width, values + j * stride, static_cast<std::size_t>(D) * sizeof(float));
     std::fill(packed + j * width + D, packed + (j + 1) * width, 0.0f);
   }
+}
+
+void scale_row(const float* from, float scale, Index n, float* to) {
+  HWY_DYNAMIC_DISPATCH(ScaleRow)(from, scale, n, to);
 }
 
 void score_strip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride) {

@@ -22,6 +22,9 @@ inline Index strip_stride(Index N) { return padded_keys(N) + kValueUnit; }
 void pack_keys(const float* keys, Index stride, Index N, Index D, float* packed);
 void pack_values(const float* values, Index stride, Index N, Index D, float* packed);
 
+// to = from·scale.
+void scale_row(const float* from, float scale, Index n, float* to);
+
 // strip[r, j] = q_r·k_j for `rows` queries [rows, D] (packed, already scaled) and the keys [0, N).
 void score_strip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride);
 

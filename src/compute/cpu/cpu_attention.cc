@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "compute/cpu/attention_kernels.h"
 #include "compute/qk_means.h"
@@ -111,8 +112,7 @@ void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor&
     const Index keys_seen = visible_keys(args, s, first + rows - 1);
     const Strip strip{args, s, task.sequence, task.h, first, rows, keys_seen, stride, weights, outputs, inverse};
     for (Index r = 0; r < rows; ++r) {
-      const float* query = args.q.row<float>(s.first_row + first + r) + task.h * D;
-      for (Index d = 0; d < D; ++d) queries[r * D + d] = query[d] * scale;
+      scale_row(args.q.row<float>(s.first_row + first + r) + task.h * D, scale, D, queries + r * D);
     }
     score_strip(queries, rows, D, keys, keys_seen, weights, stride);
     for (Index r = 0; r < rows; ++r) {
@@ -134,13 +134,9 @@ void CpuAttention::finish_strip(const Strip& strip, Task& task, const Tensor& ou
   const bool norms = s.request != nullptr && s.request->output_norms;
   for (Index r = 0; r < strip.rows; ++r) {
     float* to = out.row<float>(s.first_row + strip.first + r) + strip.h * D;
-    double squares = 0;
-    for (Index d = 0; d < D; ++d) {
-      const float value = strip.outputs[r * width + d] * strip.inverse[r];
-      if (norms) squares += double{value} * value;
-      to[d] = gain * value;
-    }
-    task.output_norms += std::sqrt(squares);
+    scale_row(strip.outputs + r * width, strip.inverse[r], D, to);
+    if (norms) task.output_norms += std::sqrt(std::inner_product(to, to + D, to, 0.0));
+    if (gain != 1.0f) scale_row(to, gain, D, to);
   }
   if (s.request == nullptr) return;
   if (s.request->matrix) {

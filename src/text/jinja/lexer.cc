@@ -214,7 +214,7 @@ class Lexer {
     const char letter = at_ + 1 < source_.size() ? source_[at_ + 1] : '\0';
     const std::size_t index = kLetters.find(letter);
     if (letter == '\0' || index == std::string_view::npos) {
-      refuse(fmt::format("the escape \\{} in a string is not supported", letter));
+      refuse(fmt::format("the escape {} in a string is not supported", quote(source_.substr(at_, 2))));
     }
     at_ += 2;
     return kMeanings[index];

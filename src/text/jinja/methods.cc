@@ -132,7 +132,7 @@ Value format_time(const Arguments& arguments, const std::tm& now) {
     }
     const char letter = i + 1 < format.size() ? format[i + 1] : '\0';
     if (letter == '\0' || std::string_view("YymdbBHMSIpjaA%").find(letter) == std::string_view::npos) {
-      fail_at(arguments.site(), "strftime_now: %{} is not supported", letter);
+      fail_at(arguments.site(), "strftime_now: {} is not supported", quote(format.substr(i, 2)));
     }
     const char directive[] = {'%', letter, '\0'};
     char buffer[64];
@@ -145,7 +145,8 @@ Value format_time(const Arguments& arguments, const std::tm& now) {
 }  // namespace
 
 Value call_method(const Value& object, std::string_view name, const Arguments& arguments) {
-  if (object.is_undefined()) fail_at(arguments.site(), "'{}' is undefined", object.get<Undefined>()->name);
+  if (object.is_undefined())
+    fail_at(arguments.site(), "{} is undefined", quote(object.get<Undefined>()->name));
   if (const std::string* text = object.string()) return string_method(*text, name, arguments);
   if (const Dict* fields = object.fields()) return dict_method(*fields, name, arguments);
   fail_at(arguments.site(), "the method {} of {} is not supported", name, object.kind());
@@ -161,7 +162,7 @@ Value call_function(std::string_view name, const Arguments& arguments, const std
   if (name == "strftime_now") return format_time(arguments, now);
   check(name == "raise_exception", "every function has its code");
   arguments.allow(1);
-  fail_at(arguments.site(), "raise_exception: {}", arguments.string(0, "message"));
+  fail_at(arguments.site(), "raise_exception: {}", quote(arguments.string(0, "message")));
 }
 
 }  // namespace buoy::jinja

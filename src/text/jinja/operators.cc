@@ -92,7 +92,7 @@ Value add(const Value& left, const Value& right, const Site& site) {
     return Value::list(std::move(joined));
   }
   if (left.is_undefined() || right.is_undefined()) {
-    fail_at(site, "'{}' is undefined", (left.is_undefined() ? left : right).get<Undefined>()->name);
+    fail_at(site, "{} is undefined", quote((left.is_undefined() ? left : right).get<Undefined>()->name));
   }
   refuse("+", left, right, site);
 }
@@ -192,7 +192,7 @@ Value negate(const Value& value, const Site& site) {
 }
 
 Value get_item(const Value& object, const Value& index, const Site& site) {
-  if (object.is_undefined()) fail_at(site, "'{}' is undefined", object.get<Undefined>()->name);
+  if (object.is_undefined()) fail_at(site, "{} is undefined", quote(object.get<Undefined>()->name));
   if (const std::string* key = index.string()) {
     if (const Dict* fields = object.fields()) {
       const Value* found = find_field(*fields, *key);
@@ -216,7 +216,7 @@ Value get_item(const Value& object, const Value& index, const Site& site) {
 }
 
 Value get_attribute(const Value& object, const std::string& name, const Site& site) {
-  if (object.is_undefined()) fail_at(site, "'{}' is undefined", object.get<Undefined>()->name);
+  if (object.is_undefined()) fail_at(site, "{} is undefined", quote(object.get<Undefined>()->name));
   if (is_method_name(object, name)) fail_at(site, "the method {} without a call is not supported", name);
   const Dict* fields = object.fields();
   if (const auto* loop = object.get<std::shared_ptr<const Loop>>()) {
@@ -230,7 +230,7 @@ Value get_attribute(const Value& object, const std::string& name, const Site& si
 }
 
 Value get_slice(const Value& object, const SliceBounds& bounds, const Site& site) {
-  if (object.is_undefined()) fail_at(site, "'{}' is undefined", object.get<Undefined>()->name);
+  if (object.is_undefined()) fail_at(site, "{} is undefined", quote(object.get<Undefined>()->name));
   if (const List* items = object.items()) return Value::list(take_slice(*items, bounds, site));
   const std::string* text = object.string();
   if (text == nullptr) fail_at(site, "a slice of {} is not supported", object.kind());

@@ -8,7 +8,9 @@ namespace buoy::jinja {
 namespace {
 
 // A template can loop for ever in effect; these bounds are far above any prompt.
-constexpr Index kMostSteps = 20000000;
+constexpr Index kMostSteps = 2000000;
+constexpr Index kItemsPerStep = 16;   // handling a list costs a step for so many items,
+constexpr Index kBytesPerStep = 256;  // and a string for so many bytes
 constexpr std::size_t kLongestOutput = std::size_t{1} << 26;
 
 using Scope = StringMap<Value>;
@@ -30,12 +32,13 @@ class Interpreter {
  private:
   Site site(Index line) const { return {&place_, line}; }
 
-  void count_step(Index line) {
-    if (++steps_ > kMostSteps) fail_at(site(line), "the template takes more than {} steps", kMostSteps);
+  void count_steps(Index count, Index line) {
+    steps_ += count;
+    if (steps_ > kMostSteps) fail_at(site(line), "the template takes more than {} steps", kMostSteps);
   }
 
   void run(const Statement& statement, std::string& out) {
-    count_step(statement.line);
+    count_steps(1, statement.line);
     switch (statement.kind) {
       case StatementKind::kText:
         out += statement.text;
@@ -99,6 +102,7 @@ class Interpreter {
     if (!statement.filter) return items;
     std::vector<Value> selected;
     for (Value& item : items) {
+      count_steps(1, statement.line);
       scopes_.emplace_back();
       assign(statement.target, item, statement.line);
       if (evaluate(*statement.filter).truthy()) selected.push_back(std::move(item));
@@ -126,6 +130,7 @@ class Interpreter {
   void run_for(const Statement& statement, std::string& out) {
     const std::vector<Value> items = select_items(statement);
     for (std::size_t i = 0; i < items.size(); ++i) {
+      count_steps(1, statement.line);
       scopes_.emplace_back();
       define("loop", make_loop(items, i));
       assign(statement.target, items[i], statement.line);
@@ -207,7 +212,15 @@ class Interpreter {
   }
 
   Value evaluate(const Expression& node) {
-    count_step(node.line);
+    Value value = evaluate_kind(node);
+    Index steps = 1;
+    if (const List* items = value.items()) steps += std::ssize(*items) / kItemsPerStep;
+    if (const std::string* text = value.string()) steps += std::ssize(*text) / kBytesPerStep;
+    count_steps(steps, node.line);
+    return value;
+  }
+
+  Value evaluate_kind(const Expression& node) {
     const auto part = [&](std::size_t i) { return evaluate(*node.parts[i]); };
     switch (node.kind) {
       case ExpressionKind::kLiteral:

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -55,9 +56,10 @@ class Value {
                             std::shared_ptr<Namespace>, std::shared_ptr<const Loop>, Function>;
 
   Value() = default;
+  // Implicit, because values are made from data everywhere.
   template <typename T>
-  requires(!std::is_same_v<std::remove_cvref_t<T>, Value>) Value(T&& data)
-      : data_(std::forward<T>(data)) {}  // NOLINT: values are made from data everywhere
+  requires(!std::is_same_v<T, Value> && std::is_constructible_v<Data, T>) Value(T data)
+      : data_(std::move(data)) {}
   static Value list(List items) { return Value(std::make_shared<const List>(std::move(items))); }
   static Value dict(Dict fields) { return Value(std::make_shared<const Dict>(std::move(fields))); }
 

@@ -1,0 +1,222 @@
+// buoy-pack: MicroWorld as training batches. Each batch is a fixed number of tokens: whole sequences one
+// after another, the rest padding. Batch b depends on the seed and b alone, so any number of threads writes
+// the same files.
+//
+// A shard file holds records of: uint16 tokens[T], uint8 flags[T], int32 starts[kStarts] (sequence starts,
+// then T).
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "study/world_json.h"
+#include "training/ascii_bpe.h"
+
+namespace buoy {
+namespace {
+
+constexpr std::uint16_t kBos = 0, kEos = 1, kPad = 3;
+constexpr std::uint8_t kPlain = 1, kPrompt = 2, kAnswer = 4, kTail = 8, kPadding = 16;
+constexpr std::size_t kStarts = 513;
+constexpr std::uint32_t kMixStream = 16;
+
+struct Options {
+  std::string tokenizer, directory;
+  std::int64_t seed = 1;
+  Index batches = 1000, shard = 64, first = 0;
+  std::size_t tokens = 32768, longest = 1024;
+  double plain = 0.2, closed = 0.17,
+         known = 0.13;  // shares of sequences; the rest are novel questions with passages
+  Index answer_length = 32;
+  int threads = 0;
+};
+
+struct Sequence {
+  std::vector<std::uint16_t> tokens;
+  std::vector<std::uint8_t> flags;
+};
+
+struct Maker {
+  const Options& options;
+  const World& known;
+  AsciiBpe bpe;
+
+  void add(Sequence& out, std::string_view text, std::uint8_t flag) {
+    bpe.encode(text, out.tokens);
+    out.flags.resize(out.tokens.size(), flag);
+  }
+
+  void add_plain(Sequence& out, const DrawKey& key, Draws& draws) {
+    ItemSettings settings{.seed = static_cast<std::uint64_t>(options.seed)};
+    settings.worlds = {draws.below(5) < 3 ? WorldKind::kKnown : WorldKind::kNovel};
+    settings.passages = 2 + draws.below(20);
+    add(out, make_document(known, settings, key.sample), kPlain);
+    out.tokens.push_back(kEos);
+    out.flags.push_back(kPlain);
+    if (out.tokens.size() > options.longest) {
+      out.tokens.resize(options.longest);
+      out.flags.resize(options.longest);
+    }
+  }
+
+  void add_question(Sequence& out, WorldKind world, Index passages, const DrawKey& key, Draws& draws) {
+    using T = WorldTask;
+    constexpr T kTasks[] = {T::kSingle, T::kSingle,   T::kReverse,  T::kReverse, T::kSlot,
+                            T::kLong,   T::kMultihop, T::kMultihop, T::kMultihop};
+    ItemSettings settings{.seed = static_cast<std::uint64_t>(options.seed)};
+    settings.tasks = {kTasks[draws.below(9)]};
+    settings.worlds = {world};
+    settings.passages = passages;
+    if (passages > 0 && settings.tasks[0] == T::kMultihop) settings.passages = std::max<Index>(passages, 2);
+    constexpr Distractors kDistractors[] = {Distractors::kOther, Distractors::kMixed, Distractors::kMixed,
+                                            Distractors::kSameAttribute};
+    settings.distractors = kDistractors[draws.below(4)];
+    if (draws.below(5) == 0) settings.noise = draws.below(std::max<Index>(settings.passages - 1, 1));
+    const WorldItem item = make_item(known, settings, key.sample);
+    add(out, micro_prompt(item), kPrompt);
+    const std::size_t begin = out.tokens.size();
+    add(out, " " + item.answer, kAnswer);
+    const std::size_t answer = out.tokens.size() - begin;
+    std::size_t length = static_cast<std::size_t>(options.answer_length);
+    // Other lengths now and then: how many positions wait for the answer should not matter to the models.
+    if (draws.below(4) == 0)
+      length = answer + 1 + static_cast<std::size_t>(draws.below(2 * options.answer_length));
+    length = std::max(length, answer + 1);
+    out.tokens.resize(begin + length, kEos);
+    out.flags.resize(begin + length, kTail);
+    out.flags[begin + answer] = kAnswer;  // the first EOS belongs to the answer
+  }
+
+  Sequence make(const DrawKey& key) {
+    Draws draws(key);
+    Sequence out;
+    out.tokens.push_back(kBos);
+    const double u = draws.unit();
+    const Index passages = draws.below(20) < 17 ? 1 + draws.below(10) : 11 + draws.below(10);
+    if (u < options.plain) {
+      out.flags.push_back(kPlain);
+      add_plain(out, key, draws);
+      return out;
+    }
+    out.flags.push_back(kPrompt);
+    if (u < options.plain + options.closed) {
+      add_question(out, WorldKind::kKnown, 0, key, draws);
+    } else if (u < options.plain + options.closed + options.known) {
+      add_question(out, WorldKind::kKnown, passages, key, draws);
+    } else {
+      add_question(out, WorldKind::kNovel, passages, key, draws);
+    }
+    return out;
+  }
+
+  std::string batch(Index b) {
+    std::vector<std::uint16_t> tokens;
+    std::vector<std::uint8_t> flags;
+    std::vector<std::int32_t> starts;
+    constexpr int kTries = 8;
+    int misses = 0;
+    for (Index j = 0; misses < kTries && starts.size() + 2 < kStarts; ++j) {
+      check(j < 4096, "a batch has fewer sequences than its numbers allow");
+      const Sequence made = make({.seed = static_cast<std::uint64_t>(options.seed),
+                                  .sample = static_cast<std::uint32_t>(b * 4096 + j),
+                                  .step = kMixStream});
+      if (made.tokens.size() > options.longest) continue;
+      if (tokens.size() + made.tokens.size() > options.tokens) {
+        ++misses;
+        continue;
+      }
+      starts.push_back(static_cast<std::int32_t>(tokens.size()));
+      tokens.insert(tokens.end(), made.tokens.begin(), made.tokens.end());
+      flags.insert(flags.end(), made.flags.begin(), made.flags.end());
+    }
+    while (tokens.size() < options.tokens) {  // padding in pieces no longer than a sequence may be
+      starts.push_back(static_cast<std::int32_t>(tokens.size()));
+      const std::size_t end = std::min(tokens.size() + options.longest, options.tokens);
+      tokens.resize(end, kPad);
+      flags.resize(end, kPadding);
+    }
+    starts.resize(kStarts, static_cast<std::int32_t>(options.tokens));
+    std::string record(reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof tokens[0]);
+    record.append(reinterpret_cast<const char*>(flags.data()), flags.size());
+    return record.append(reinterpret_cast<const char*>(starts.data()), starts.size() * sizeof starts[0]);
+  }
+};
+
+void run(const Options& options) {
+  const World known = make_known_world();
+  ThreadPool pool(options.threads > 0 ? options.threads : available_threads());
+  std::vector<Maker> makers;
+  for (int i = 0; i < pool.size(); ++i) makers.push_back({options, known, AsciiBpe(options.tokenizer)});
+  std::filesystem::create_directories(options.directory);
+  // Shards in order, each made by all threads: a reader can start as soon as the first is there.
+  for (Index begin = options.first; begin < options.batches; begin += options.shard) {
+    const Index count = std::min(options.shard, options.batches - begin);
+    std::vector<std::string> records(static_cast<std::size_t>(count));
+    pool.run(count, [&](Index i, int thread) {
+      records[static_cast<std::size_t>(i)] = makers[static_cast<std::size_t>(thread)].batch(begin + i);
+    });
+    const std::string name = fmt::format("{}/{:05}.bin", options.directory, begin / options.shard);
+    std::ofstream file(name + ".part", std::ios::binary);
+    for (const std::string& record : records) file << record;
+    file.close();
+    if (!file) fail("{}: cannot be written", name);
+    std::filesystem::rename(name + ".part", name);
+  }
+}
+
+void dump(const Options& options) {  // one line of ids per item of a JSON lines file's "text", for comparison
+  AsciiBpe bpe(options.tokenizer);
+  std::string line;
+  for (int c; (c = std::getchar()) != EOF;) {
+    if (c != '\0') {
+      line += static_cast<char>(c);
+      continue;
+    }
+    std::vector<std::uint16_t> ids;
+    bpe.encode(line, ids);
+    for (const std::uint16_t id : ids) std::printf("%d ", id);
+    std::printf("\n");
+    line.clear();
+  }
+}
+
+}  // namespace
+}  // namespace buoy
+
+int main(int argc, char** argv) {
+  buoy::Options options;
+  bool tokenize = false;
+  CLI::App app{"MicroWorld as packed training batches.", "buoy-pack"};
+  app.add_option("--tokenizer", options.tokenizer, "tokenizer.json")->required();
+  app.add_option("-o,--output", options.directory, "Directory for the shards");
+  app.add_option("--seed", options.seed)->capture_default_str();
+  app.add_option("--batches", options.batches)->capture_default_str();
+  app.add_option("--first", options.first, "First batch to write (a multiple of --shard)")
+      ->capture_default_str();
+  app.add_option("--shard", options.shard, "Batches per file")->capture_default_str();
+  app.add_option("--tokens", options.tokens, "Tokens per batch")->capture_default_str();
+  app.add_option("--longest", options.longest, "Tokens of the longest sequence")->capture_default_str();
+  app.add_option("--plain", options.plain, "Share of plain documents")->capture_default_str();
+  app.add_option("--closed", options.closed, "Share of known questions without passages")
+      ->capture_default_str();
+  app.add_option("--known", options.known, "Share of known questions with passages")->capture_default_str();
+  app.add_option("--threads", options.threads)->capture_default_str();
+  app.add_flag("--tokenize", tokenize, "Only print the ids of NUL-terminated texts from standard input");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (tokenize) {
+      buoy::dump(options);
+    } else {
+      if (options.directory.empty()) buoy::fail_usage("--output is missing");
+      buoy::run(options);
+    }
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "buoy-pack: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}
