@@ -1,5 +1,5 @@
 // Byte-level BPE for ASCII text, from a tokenizer.json: the few tokenizer features MicroWorld's text needs,
-// without a regex library, so that training data is made with a compiler alone. check_tokenizer.py compares
+// without a regex library, so that training data is made with a compiler alone. `tokenizer.py check` compares
 // it with the reference implementation.
 #pragma once
 

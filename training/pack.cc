@@ -4,7 +4,6 @@
 //
 // A shard file holds records of: uint16 tokens[T], uint8 flags[T], int32 starts[kStarts] (sequence starts,
 // then T).
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

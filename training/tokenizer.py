@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 SPECIAL = ["<|bos|>", "<|eos|>", "<|mdm_mask|>", "<|pad|>"]  # ids 0 to 3
 PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -42,6 +42,8 @@ def train(tools, path):
     tokenizer.train_from_iterator(texts(tools, 5, 20000), trainers.BpeTrainer(
         vocab_size=2048, special_tokens=SPECIAL, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<|bos|> $A", pair="<|bos|> $A $B:1", special_tokens=[("<|bos|>", 0)])
     tokenizer.save(path)
 
 
@@ -50,7 +52,8 @@ def check(tools, path):
     sample = list(texts(tools, 6, 2000)) + ["a  b \n\n c", " 1234567 x", "[SEP] ,.?\n\nQ", "  ", "\n \n", "x ."]
     out = subprocess.run([tools + "/buoy-pack", "--tokenizer", path, "--tokenize"], check=True, capture_output=True,
                          input="".join(t + "\0" for t in sample), text=True).stdout.splitlines()
-    bad = [t for t, ids in zip(sample, out) if [int(i) for i in ids.split()] != tokenizer.encode(t).ids]
+    bad = [t for t, ids in zip(sample, out) if [int(i) for i in ids.split()] !=
+           tokenizer.encode(t, add_special_tokens=False).ids]
     print(f"tokenizer: {len(sample)} texts, {len(bad)} differ; "
           f"{sum(len(ids.split()) for ids in out) / sum(map(len, sample)):.3f} tokens a character")
     if bad or len(out) != len(sample):

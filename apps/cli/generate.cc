@@ -32,7 +32,7 @@ struct HistoryObserver : GenerationObserver {
 std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config, std::span<const TokenId> ids) {
   std::size_t end = 0;
   while (end < ids.size() && std::ranges::find(config.eos_ids, ids[end]) == config.eos_ids.end()) ++end;
-  return tokenizer.decode(ids.first(end), SkipSpecial::kSkip);
+  return decode_generated(tokenizer, ids.first(end));
 }
 
 void print_json(const Generation& made, const Prompt& prompt, const ModelConfig& config,

@@ -1,5 +1,7 @@
 #include "apps/cli/prompt.h"
 
+#include <algorithm>
+
 #include "apps/cli/engine.h"
 #include "base/error.h"
 #include "io/file.h"
@@ -44,6 +46,18 @@ Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& mo
                             : prompt.tokenizer->encode(text, SpecialTokens::kAdd);
   if (prompt.ids.empty()) fail_usage("the prompt is empty");
   return prompt;
+}
+
+std::string decode_generated(const Tokenizer& tokenizer, std::span<const TokenId> ids) {
+  std::string text;
+  while (!ids.empty()) {
+    std::size_t known = 0;
+    while (known < ids.size() && tokenizer.contains(ids[known])) ++known;
+    text += tokenizer.decode(ids.first(known), SkipSpecial::kSkip);
+    if (known < ids.size()) text += kReplacementCharacter;
+    ids = ids.subspan(std::min(known + 1, ids.size()));
+  }
+  return text;
 }
 
 }  // namespace buoy

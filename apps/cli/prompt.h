@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,5 +30,8 @@ struct Prompt {
 // becomes one user message in the model's template, which brings its own. Throws UsageError, or Error for a model
 // directory without what is needed.
 Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& model_directory);
+
+// Text of generated ids. A model's vocabulary may be larger than its tokenizer's: ids beyond that show as U+FFFD.
+std::string decode_generated(const Tokenizer& tokenizer, std::span<const TokenId> ids);
 
 }  // namespace buoy

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "apps/cli/prompt.h"
 #include "text/utf8.h"
 
 namespace buoy {
@@ -69,7 +70,9 @@ TerminalView::TerminalView(const Tokenizer& tokenizer, const ModelConfig& config
 
 void TerminalView::after_step(Index /*sample*/, const Generation& generation) {
   if (config_.family->kind == ModelKind::kCausal) {
-    std::fputs(stream_.push(generation.tokens.back()).c_str(), stdout);
+    const TokenId id = generation.tokens.back();
+    const bool known = tokenizer_.contains(id);
+    std::printf("%s", known ? stream_.push(id).c_str() : (stream_.finish() + std::string(kReplacementCharacter)).c_str());
   } else {
     last_ = generation;
     draw(generation, false);
@@ -102,7 +105,7 @@ void TerminalView::draw(const Generation& g, bool final) {
     if (style == kMaskStyle) {
       for (std::size_t i = first; i < last; ++i) page.add(kMaskGlyph, style);
     } else {
-      page.add(tokenizer_.decode(ids.subspan(first, last - first), SkipSpecial::kSkip), style);
+      page.add(decode_generated(tokenizer_, ids.subspan(first, last - first)), style);
     }
     first = last;
   }

@@ -4,8 +4,6 @@
 #include <fstream>
 #include <memory>
 
-#include <fmt/ranges.h>
-
 #include "apps/cli/verb.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
@@ -141,8 +139,13 @@ void add_world(CLI::App& root) {
   verb->add_option("--split", options->split,
                    "Multihop: the two gold passages near each other, far apart, or any")
       ->capture_default_str();
-  verb->add_flag("--documents", options->documents,
-                 "Plain text instead of questions: documents of that many paragraphs");
+  CLI::Option* documents =
+      verb->add_flag("--documents", options->documents,
+                     "Plain text instead of questions: documents of that many paragraphs");
+  for (const char* unused :
+       {"--task", "--gold-position", "--distractors", "--noise", "--contradict", "--split"}) {
+    documents->excludes(verb->get_option(unused));
+  }
   verb->add_option("--threads", options->threads, "0: all that are there")->capture_default_str();
   verb->add_option("-o,--output", options->output, "File to write instead of standard output");
   verb->footer(
@@ -156,7 +159,12 @@ void add_world(CLI::App& root) {
       "  buoy world --seed 1 --task multihop --passages 10 --split far\n"
       "  buoy world --world known --passages 0 --items 1000 -o closed_book.jsonl\n"
       "  buoy world --documents --passages 12 --items 1000 -o text.jsonl\n");
-  verb->callback([options] { run(*options); });
+  verb->callback([options, verb] {
+    if (options->passages == 0 && verb->count("--distractors") > 0) {
+      fail_usage("--distractors has no effect without passages");
+    }
+    run(*options);
+  });
 }
 
 }  // namespace buoy

@@ -58,7 +58,7 @@ void check_settings(const ItemSettings& settings);
 // thread.
 WorldItem make_item(const World& known, const ItemSettings& settings, Index index);
 
-// The world item `index` speaks about: a copy of `known`, or its novel one.
+// Which kind of world item `index` speaks about.
 WorldKind world_of_item(const ItemSettings& settings, Index index);
 
 std::string_view name_of(WorldTask task);

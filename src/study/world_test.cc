@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "io/file.h"
 #include "io/json.h"
 #include "study/world_json.h"
 #include "study/world_test_support.h"
@@ -190,6 +191,21 @@ TEST(MicroWorld, BytesAreTheSameOnEveryMachine) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   EXPECT_EQ(hash, 11038850907836755248u);
+}
+
+TEST(MicroWorld, BundledSetsAreWhatTheGeneratorWrites) {
+  const auto matches = [](const ItemSettings& settings, const std::string& name) {
+    EXPECT_EQ(lines_of(settings, 100, 1), read_file(BUOY_SOURCE_DIR "/data/" + name)) << name;
+  };
+  matches(all_tasks(2026), "micro_test.jsonl");
+  for (const Index position : {1, 5, 10}) {
+    matches({.seed = 2027, .passages = 10, .gold_positions = {position}},
+            fmt::format("micro_gold_at_{}.jsonl", position));
+  }
+  matches({.seed = 2028, .tasks = kAllTasks, .worlds = {WorldKind::kKnown}, .passages = 0},
+          "micro_known_closed.jsonl");
+  matches({.seed = 2029, .tasks = {WorldTask::kMultihop}, .passages = 10, .split = Split::kFar},
+          "micro_multihop_far.jsonl");
 }
 
 TEST(MicroWorld, SeedsGiveOtherItemsAndOneSeedNoDuplicates) {

@@ -49,7 +49,7 @@ TEST(TokenClass, PiecesOfCharactersAreContent) {
 }
 
 TEST(TokenClass, SymbolsOfMathsAndMoneyArePunctuation) {
-  const Tokenizer tokenizer = Tokenizer::load(BUOY_SOURCE_DIR "/models/mini-mdm");
+  const Tokenizer tokenizer = Tokenizer::load(BUOY_SOURCE_DIR "/tests/text/goldens/mini");
   for (const char* text : {"+", "=", "<", "$", "^", "(", "…"}) {
     for (const TokenClass c : classify(tokenizer, tokenizer.encode(text, SpecialTokens::kNone), {})) {
       EXPECT_TRUE(c == C::kPunctuation || std::string(text) == "…") << text;

@@ -1,8 +1,10 @@
 // The chat templates of the four families, and conversations to render with them. See README.md for where each comes from.
+import { readFileSync } from "node:fs";
 import { real_files } from "./models.mjs";
 
 const llama = real_files("llama3_1").config;
 const qwen = real_files("qwen2_5").config;
+const mini = JSON.parse(readFileSync(new URL("../../models/mini-mdm/tokenizer_config.json", import.meta.url), "utf8"));
 
 // LLaDA's template is Llama 3's without the condition on its last part: it always opens the assistant's turn.
 function llada_template() {
@@ -90,6 +92,7 @@ export const families = [
   { name: "LLaDA", template: llada_template(), tokens: { bos_token: "<|startoftext|>", eos_token: "<|endoftext|>" } },
   { name: "Dream", template: dream_template(), tokens: { bos_token: "<|beginoftext|>", eos_token: "<|endoftext|>", mask_token: "<|mask|>" } },
   { name: "Llama 3.1 with tools", template: llama_with_tools, tokens: { bos_token: "<|begin_of_text|>", eos_token: "<|eot_id|>" } },
+  { name: "mini-mdm", template: mini.chat_template, tokens: { bos_token: mini.bos_token, eos_token: mini.eos_token } },
 ];
 
 const user = (content) => ({ role: "user", content });

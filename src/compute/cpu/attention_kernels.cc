@@ -131,12 +131,15 @@ SoftmaxRow Softmax(float* scores, const float* bias, Index visible, Index width)
   return {hn::GetLane(hn::SumOfLanes(d, sum)), hn::GetLane(hn::SumOfLanes(d, weighted))};
 }
 
-void ScaleRow(const float* from, float scale, Index n, float* to) {
+void ScaleRows(const float* from, Index from_stride, Index rows, Index n, const float* scales, float* to,
+               Index to_stride) {
   const F32 d;
-  const V scales = hn::Set(d, scale);
-  Index i = 0;
-  for (; i + kLanes <= n; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, from + i), scales), d, to + i);
-  for (; i < n; ++i) to[i] = from[i] * scale;
+  for (Index r = 0; r < rows; ++r, from += from_stride, to += to_stride) {
+    const V scale = hn::Set(d, scales[r]);
+    Index i = 0;
+    for (; i + kLanes <= n; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, from + i), scale), d, to + i);
+    for (; i < n; ++i) to[i] = from[i] * scales[r];
+  }
 }
 
 template <int R>
@@ -164,7 +167,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace buoy {
 
-HWY_EXPORT(ScaleRow);
+HWY_EXPORT(ScaleRows);
 HWY_EXPORT(ScoreStrip);
 HWY_EXPORT(WeighValues);
 HWY_EXPORT(Softmax);
@@ -175,16 +178,9 @@ void pack_keys(const float* keys, Index stride, Index N, Index D, float* packed)
     float* panel = packed + first * D;
     const Index count = std::min(kKeyPanel, N - first);
     if (count < kKeyPanel) std::fill(panel, panel + D * kKeyPanel, 0.0f);
-    // Eight keys at a time, so that each write fills half a cache line.
-    Index j = 0;
-    for (; j + 8 <= count; j += 8) {
+    for (Index j = 0; j < count; ++j) {
       const float* key = keys + (first + j) * stride;
-      for (Index d = 0; d < D; ++d) {
-        for (Index i = 0; i < 8; ++i) panel[d * kKeyPanel + j + i] = key[i * stride + d];
-      }
-    }
-    for (; j < count; ++j) {
-      for (Index d = 0; d < D; ++d) panel[d * kKeyPanel + j] = keys[(first + j) * stride + d];
+      for (Index d = 0; d < D; ++d) panel[d * kKeyPanel + j] = key[d];
     }
   }
 }
@@ -197,8 +193,9 @@ void pack_values(const float* values, Index stride, Index N, Index D, float* pac
   }
 }
 
-void scale_row(const float* from, float scale, Index n, float* to) {
-  HWY_DYNAMIC_DISPATCH(ScaleRow)(from, scale, n, to);
+void scale_rows(const float* from, Index from_stride, Index rows, Index n, const float* scales, float* to,
+                Index to_stride) {
+  HWY_DYNAMIC_DISPATCH(ScaleRows)(from, from_stride, rows, n, scales, to, to_stride);
 }
 
 void score_strip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride) {

@@ -22,8 +22,9 @@ inline Index strip_stride(Index N) { return padded_keys(N) + kValueUnit; }
 void pack_keys(const float* keys, Index stride, Index N, Index D, float* packed);
 void pack_values(const float* values, Index stride, Index N, Index D, float* packed);
 
-// to = from·scale.
-void scale_row(const float* from, float scale, Index n, float* to);
+// to[r, :] = from[r, :]·scales[r] for `rows` rows of n.
+void scale_rows(const float* from, Index from_stride, Index rows, Index n, const float* scales, float* to,
+                Index to_stride);
 
 // strip[r, j] = q_r·k_j for `rows` queries [rows, D] (packed, already scaled) and the keys [0, N).
 void score_strip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride);

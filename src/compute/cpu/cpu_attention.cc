@@ -105,15 +105,14 @@ void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor&
   float* outputs = weights + kStripRows * stride;
   float* inverse = outputs + kStripRows * padded_values(D);
   // Scores are kept in base 2, where exp is cheaper: exp(s) = 2^(s·log2 e).
-  const float scale = std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(D));
+  float scales[kStripRows];
+  std::fill_n(scales, kStripRows, std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(D)));
 
   for (Index first = task.first; first < task.last; first += kStripRows) {
     const Index rows = std::min(kStripRows, task.last - first);
     const Index keys_seen = visible_keys(args, s, first + rows - 1);
     const Strip strip{args, s, task.sequence, task.h, first, rows, keys_seen, stride, weights, outputs, inverse};
-    for (Index r = 0; r < rows; ++r) {
-      scale_row(args.q.row<float>(s.first_row + first + r) + task.h * D, scale, D, queries + r * D);
-    }
+    scale_rows(args.q.row<float>(s.first_row + first) + task.h * D, args.q.stride(), rows, D, scales, queries, D);
     score_strip(queries, rows, D, keys, keys_seen, weights, stride);
     for (Index r = 0; r < rows; ++r) {
       const SoftmaxRow row =
@@ -132,11 +131,16 @@ void CpuAttention::finish_strip(const Strip& strip, Task& task, const Tensor& ou
   const Index D = strip.args.D, width = padded_values(D), N = s.k.rows();
   const float gain = s.head_gain.empty() ? 1.0f : s.head_gain[cells(strip.h)];
   const bool norms = s.request != nullptr && s.request->output_norms;
-  for (Index r = 0; r < strip.rows; ++r) {
-    float* to = out.row<float>(s.first_row + strip.first + r) + strip.h * D;
-    scale_row(strip.outputs + r * width, strip.inverse[r], D, to);
-    if (norms) task.output_norms += std::sqrt(std::inner_product(to, to + D, to, 0.0));
-    if (gain != 1.0f) scale_row(to, gain, D, to);
+  float* to = out.row<float>(s.first_row + strip.first) + strip.h * D;
+  scale_rows(strip.outputs, width, strip.rows, D, strip.inverse, to, out.stride());
+  for (Index r = 0; norms && r < strip.rows; ++r) {
+    const float* row = to + r * out.stride();
+    task.output_norms += std::sqrt(std::inner_product(row, row + D, row, 0.0));
+  }
+  if (gain != 1.0f) {
+    float gains[kStripRows];
+    std::fill_n(gains, kStripRows, gain);
+    scale_rows(to, out.stride(), strip.rows, D, gains, to, out.stride());
   }
   if (s.request == nullptr) return;
   if (s.request->matrix) {
