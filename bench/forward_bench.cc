@@ -1,11 +1,12 @@
-// Times forward passes of a checkpoint, plain or recorded, and reports the peak memory. One JSON line on stdout.
-#include <sys/resource.h>
-
-#include <CLI/CLI.hpp>
+// Times forward passes of a checkpoint, plain or recorded, and reports the peak memory. One JSON line on
+// stdout.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <numeric>
+
+#include <CLI/CLI.hpp>
+#include <sys/resource.h>
 
 #include "base/error.h"
 #include "base/random.h"

@@ -53,7 +53,9 @@ Engine open_engine(const EngineOptions& options) {
   return engine;
 }
 
-void print_warning(const std::string& line) { std::fprintf(stderr, "buoy: warning: %s\n", line.c_str()); }
+void print_warning(const std::string& line) {
+  std::fprintf(stderr, "buoy: warning: %s\n", line.c_str());
+}
 
 std::vector<TokenId> parse_ids(const std::string& text) {
   std::vector<TokenId> ids;

@@ -1,10 +1,11 @@
 // What the verbs that run a model share: which model, on which device, with how many threads.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
+
+#include <CLI/CLI.hpp>
 
 #include "model/transformer.h"
 

@@ -26,8 +26,8 @@ void run(const Options& options) {
   const ModelConfig& c = engine.model->config();
   const Index T = std::ssize(ids);
   if (options.capture.attentions && !CaptureTap::fits(c, T)) {
-    fail_usage("--attentions: {} heads × {}² exceed the limit of {} numbers a layer; use a shorter sequence", c.H, T,
-               kMaxMatrixElements);
+    fail_usage("--attentions: {} heads × {}² exceed the limit of {} numbers a layer; use a shorter sequence",
+               c.H, T, kMaxMatrixElements);
   }
   CaptureTap tap(options.capture);
   std::vector<Index> rows(ids.size());
@@ -51,12 +51,14 @@ void run(const Options& options) {
 
 void add_forward(CLI::App& root) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = root.add_subcommand("forward", "One pass over a sequence: logits, attentions, hidden states");
+  CLI::App* verb =
+      root.add_subcommand("forward", "One pass over a sequence: logits, attentions, hidden states");
   add_engine_options(*verb, options->engine);
   add_prompt_options(*verb, options->prompt);
   verb->add_option("-o,--output", options->output, "The npz file to write")->required();
   verb->add_flag("--attentions", options->capture.attentions, "Add attentions [L,H,T,T]");
-  verb->add_flag("--hidden", options->capture.hidden, "Add hidden [L+1,T,E]; the last one after the final norm");
+  verb->add_flag("--hidden", options->capture.hidden,
+                 "Add hidden [L+1,T,E]; the last one after the final norm");
   verb->footer(
       "The file holds input_ids [T], logits [T,V] and what the flags add; numpy.load opens it.\n\n"
       "Examples:\n"

@@ -1,9 +1,9 @@
 // buoy generate: continue a prompt, and show how it was written.
-#include <fmt/ranges.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
+
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "apps/cli/engine.h"
 #include "apps/cli/prompt.h"
@@ -58,7 +58,9 @@ void run(const Options& options) {
   HistoryObserver history;
   std::unique_ptr<TerminalView> view;
   if (live) view = std::make_unique<TerminalView>(*prompt.tokenizer, config);
-  GenerationObserver* observer = live ? view.get() : options.history ? static_cast<GenerationObserver*>(&history) : nullptr;
+  GenerationObserver* observer = live              ? view.get()
+                                 : options.history ? static_cast<GenerationObserver*>(&history)
+                                                   : nullptr;
   const Generation made = generate(*engine.model, {{prompt.ids}}, options.sampler, observer)[0];
   if (live) {
     view->finish();
@@ -68,7 +70,8 @@ void run(const Options& options) {
     print_json(made, prompt, config, options.history ? &history.history : nullptr);
     return;
   }
-  for (const auto& step : history.history) std::printf("%s\n", fmt::format("{}", fmt::join(step, ",")).c_str());
+  for (const auto& step : history.history)
+    std::printf("%s\n", fmt::format("{}", fmt::join(step, ",")).c_str());
   if (options.history) return;
   if (prompt.tokenizer) {
     std::printf("%s\n", answer_text(*prompt.tokenizer, config, made.generated()).c_str());
@@ -81,20 +84,26 @@ void run(const Options& options) {
 
 void add_generate(CLI::App& root) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = root.add_subcommand("generate", "Continue a prompt with the sampler of the model's family");
+  CLI::App* verb =
+      root.add_subcommand("generate", "Continue a prompt with the sampler of the model's family");
   add_engine_options(*verb, options->engine);
   add_prompt_options(*verb, options->prompt);
   options->sampler.add_to(*verb);
   verb->add_flag("--json", options->json, "Print ids, steps, commit_step, confidence and text as JSON");
-  verb->add_flag("--history", options->history, "Print (with --json: add) the whole sequence after every step");
+  verb->add_flag("--history", options->history,
+                 "Print (with --json: add) the whole sequence after every step");
   verb->footer(
-      "commit_step counts from 0; confidence is what the sampler ranked or drew by. Ties go to the lowest index.\n"
+      "commit_step counts from 0; confidence is what the sampler ranked or drew by. Ties go to the lowest "
+      "index.\n"
       "A flag that would have no effect is an error.\n\n"
       "Examples:\n"
       "  buoy generate --ids 0,17,25 --gen-length 32 --steps 16\n"
-      "  buoy generate --model mini-arm --prompt \"Question: Who wrote The Delmar Letters?\\nShort Answer:\"\n"
-      "  buoy generate --model /models/LLaDA-8B-Instruct --chat --prompt \"What is a buoy?\" --block-length 32\n"
-      "  buoy generate --model /models/Dream-v0-Instruct-7B --chat --prompt \"Hello\" --alg entropy --temperature 0.2 "
+      "  buoy generate --model mini-arm --prompt \"Question: Who wrote The Delmar Letters?\\nShort "
+      "Answer:\"\n"
+      "  buoy generate --model /models/LLaDA-8B-Instruct --chat --prompt \"What is a buoy?\" --block-length "
+      "32\n"
+      "  buoy generate --model /models/Dream-v0-Instruct-7B --chat --prompt \"Hello\" --alg entropy "
+      "--temperature 0.2 "
       "--top-p 0.95\n");
   verb->callback([options] { run(*options); });
 }

@@ -1,8 +1,8 @@
 // buoy inspect: what a checkpoint is, what it needs, what is wrong with it.
-#include <fmt/ranges.h>
-
 #include <cstdio>
 #include <memory>
+
+#include <fmt/ranges.h>
 
 #include "apps/cli/engine.h"
 #include "apps/cli/verb.h"
@@ -31,12 +31,14 @@ std::vector<std::string_view> dtype_names(const WeightReport& weights) {
   return names;
 }
 
-void print_table(const ModelConfig& c, const WeightReport& weights, const MemoryNeeds& needs, std::size_t files) {
+void print_table(const ModelConfig& c, const WeightReport& weights, const MemoryNeeds& needs,
+                 std::size_t files) {
   const auto row = [](std::string_view name, const std::string& value) {
     std::printf("%-12s %s\n", std::string(name).c_str(), value.c_str());
   };
   const bool causal = c.family->kind == ModelKind::kCausal;
-  row("family", fmt::format("{} ({})", c.family->name, causal ? "autoregressive, causal" : "masked diffusion, both ways"));
+  row("family", fmt::format("{} ({})", c.family->name,
+                            causal ? "autoregressive, causal" : "masked diffusion, both ways"));
   row("layers", fmt::format("{}", c.L));
   row("width", fmt::format("{}, MLP {}", c.E, c.F));
   row("heads", fmt::format("{} of {}, {} for keys and values", c.H, c.D, c.Hkv));
@@ -48,12 +50,13 @@ void print_table(const ModelConfig& c, const WeightReport& weights, const Memory
   row("parameters", fmt::format("{} in {} file{}", weights.parameters, files, files == 1 ? "" : "s"));
   row("dtype", fmt::format("{}", fmt::join(dtype_names(weights), ", ")));
   const bool once = choose_widening(needs) == Widen::kOnce;
-  row("memory", fmt::format("{} mapped; {}", bytes(needs.mapped_bytes),
-                            once ? fmt::format("widened once to float32: {} more", bytes(needs.widened_bytes))
-                                 : fmt::format("widened to float32 block by block at every use: nothing more, but each "
-                                               "pass reads and converts all of it (a float32 copy would take {} of "
-                                               "this machine's {})",
-                                               bytes(needs.widened_bytes), bytes(physical_memory()))));
+  row("memory",
+      fmt::format("{} mapped; {}", bytes(needs.mapped_bytes),
+                  once ? fmt::format("widened once to float32: {} more", bytes(needs.widened_bytes))
+                       : fmt::format("widened to float32 block by block at every use: nothing more, but each "
+                                     "pass reads and converts all of it (a float32 copy would take {} of "
+                                     "this machine's {})",
+                                     bytes(needs.widened_bytes), bytes(physical_memory()))));
   row("", fmt::format("{} of activations for {} tokens{}", bytes(needs.activation_bytes), needs.tokens,
                       causal ? fmt::format(", {} of keys and values", bytes(needs.cache_bytes)) : ""));
 }
@@ -105,7 +108,8 @@ void run(const Options& options) {
 
 void add_inspect(CLI::App& root) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = root.add_subcommand("inspect", "What a checkpoint is, what it needs, what is missing or unknown");
+  CLI::App* verb =
+      root.add_subcommand("inspect", "What a checkpoint is, what it needs, what is missing or unknown");
   verb->add_option("-m,--model", options->model, "Checkpoint directory, or the name of a bundled model")
       ->capture_default_str();
   verb->add_flag("--json", options->json, "The same as JSON");

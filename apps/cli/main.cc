@@ -27,7 +27,8 @@ int complain(const char* message, int code) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Buoy runs masked diffusion and autoregressive language models and watches their attention.", "buoy"};
+  CLI::App app{"Buoy runs masked diffusion and autoregressive language models and watches their attention.",
+               "buoy"};
   app.set_version_flag("--version", BUOY_VERSION);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
@@ -44,7 +45,8 @@ int run(int argc, char** argv) {
     buoy::fail_usage("unknown verb \"{}\"; \"buoy --help\" lists them", argv[1]);
   }
   std::vector<std::string> arguments;
-  for (int i = argc - 1; i > 0; --i) arguments.push_back(normalise_flag(argv[i]));  // CLI11 reads from the back
+  for (int i = argc - 1; i > 0; --i)
+    arguments.push_back(normalise_flag(argv[i]));  // CLI11 reads from the back
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& e) {

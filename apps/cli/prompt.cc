@@ -36,10 +36,13 @@ Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& mo
     prompt.ids = parse_ids(options.ids);
     return prompt;
   }
-  if (!prompt.tokenizer) fail("{}: has no tokenizer files; give the prompt with --ids", model_directory.string());
-  const RepairedText repaired = repair_utf8(options.file_given->count() > 0 ? read_file(options.file) : options.text);
+  if (!prompt.tokenizer)
+    fail("{}: has no tokenizer files; give the prompt with --ids", model_directory.string());
+  const RepairedText repaired =
+      repair_utf8(options.file_given->count() > 0 ? read_file(options.file) : options.text);
   if (repaired.replaced > 0) {
-    print_warning(fmt::format("the prompt holds {} invalid UTF-8 sequences, replaced by U+FFFD", repaired.replaced));
+    print_warning(
+        fmt::format("the prompt holds {} invalid UTF-8 sequences, replaced by U+FFFD", repaired.replaced));
   }
   const std::string& text = repaired.text;
   prompt.ids = options.chat ? prompt.tokenizer->encode(as_chat(text, model_directory), SpecialTokens::kNone)

@@ -1,12 +1,13 @@
 // The prompt of a verb: token ids, text, a file, or chat messages.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "text/tokenizer.h"
 
@@ -26,12 +27,13 @@ struct Prompt {
   std::optional<Tokenizer> tokenizer;  // where the model directory has one
 };
 
-// Exactly one of the three sources must be given. Text gets the special tokens the tokenizer adds (BOS); with --chat it
-// becomes one user message in the model's template, which brings its own. Throws UsageError, or Error for a model
-// directory without what is needed.
+// Exactly one of the three sources must be given. Text gets the special tokens the tokenizer adds (BOS); with
+// --chat it becomes one user message in the model's template, which brings its own. Throws UsageError, or
+// Error for a model directory without what is needed.
 Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& model_directory);
 
-// Text of generated ids. A model's vocabulary may be larger than its tokenizer's: ids beyond that show as U+FFFD.
+// Text of generated ids. A model's vocabulary may be larger than its tokenizer's: ids beyond that show as
+// U+FFFD.
 std::string decode_generated(const Tokenizer& tokenizer, std::span<const TokenId> ids);
 
 }  // namespace buoy

@@ -57,17 +57,22 @@ void SamplerFlags::add_to(CLI::App& verb) {
                     causal = "Llama and Qwen";
   verb.add_option("--gen-length,--max-new-tokens", gen_length, "Tokens to generate")->capture_default_str();
   verb.add_option("--temperature", temperature, "0: the most probable token")->capture_default_str();
-  verb.add_option("--top-p", top_p, "Keep the most probable tokens up to this sum (not LLaDA)")->capture_default_str();
+  verb.add_option("--top-p", top_p, "Keep the most probable tokens up to this sum (not LLaDA)")
+      ->capture_default_str();
   verb.add_option("--top-k", top_k, "Keep this many tokens; 0: all (not LLaDA)")->capture_default_str();
-  verb.add_option("--seed", seed, "Names the random draws; the same seed gives the same result")->capture_default_str();
+  verb.add_option("--seed", seed, "Names the random draws; the same seed gives the same result")
+      ->capture_default_str();
   verb.add_option("--steps", steps, "Denoising steps; default: as many as --gen-length")->group(masked);
   verb.add_option("--block-length", block_length, "Blocks are filled left to right; default: one block")
       ->group(llada_group);
-  verb.add_option("--remasking", remasking, "Which masks are filled first: low_confidence (the surest) or random")
+  verb.add_option("--remasking", remasking,
+                  "Which masks are filled first: low_confidence (the surest) or random")
       ->check(CLI::IsMember(names_of(kRemasking)))
       ->capture_default_str()
       ->group(llada_group);
-  verb.add_option("--cfg-scale", cfg_scale, "Classifier-free guidance; 0: off")->capture_default_str()->group(llada_group);
+  verb.add_option("--cfg-scale", cfg_scale, "Classifier-free guidance; 0: off")
+      ->capture_default_str()
+      ->group(llada_group);
   verb.add_option("--threshold", threshold, "Parallel mode: fill all masks at least this sure; try 0.9")
       ->group(llada_group);
   verb.add_flag("--logits-eos-inf", logits_eos_inf, "Never propose EOS")->group(llada_group);
@@ -85,7 +90,9 @@ void SamplerFlags::add_to(CLI::App& verb) {
   verb.add_flag("--ignore-eos", ignore_eos, "Go on after EOS")->group(causal);
 }
 
-bool SamplerFlags::given(const std::string& flag) const { return verb_->count(flag) > 0; }
+bool SamplerFlags::given(const std::string& flag) const {
+  return verb_->count(flag) > 0;
+}
 
 void SamplerFlags::check_effects(const Family& family) const {
   for (const auto& [flag, samplers] : kFlags) {
@@ -96,14 +103,17 @@ void SamplerFlags::check_effects(const Family& family) const {
   const bool draws_tokens = temperature > 0;
   const bool dream = family.sampler == SamplerKind::kDream, origin = alg == "origin";
   if (given("--threshold") && given("--steps")) fail_usage("--steps has no effect with --threshold");
-  if (given("--threshold") && remasking == "random") fail_usage("--threshold has no use for --remasking random");
+  if (given("--threshold") && remasking == "random")
+    fail_usage("--threshold has no use for --remasking random");
   if (dream && origin && given("--alg-temp")) fail_usage("--alg-temp has no effect with --alg origin");
   for (const char* flag : {"--top-p", "--top-k"}) {
-    if (given(flag) && !draws_tokens && (!dream || origin)) fail_usage("{} has no effect at temperature 0", flag);
+    if (given(flag) && !draws_tokens && (!dream || origin))
+      fail_usage("{} has no effect at temperature 0", flag);
   }
   const bool draws = draws_tokens || (dream && (origin || alg_temp > 0)) ||
                      (family.sampler == SamplerKind::kLlada && remasking == "random");
-  if (given("--seed") && !draws) fail_usage("--seed has no effect: nothing is drawn at random with these settings");
+  if (given("--seed") && !draws)
+    fail_usage("--seed has no effect: nothing is drawn at random with these settings");
 }
 
 LladaOptions SamplerFlags::llada() const {
@@ -125,7 +135,10 @@ DreamOptions SamplerFlags::dream() const {
           .eps = eps,
           .alg = kAlgorithms.at(alg),
           .alg_temp = alg_temp,
-          .sampling = {.temperature = temperature, .top_p = top_p, .top_k = top_k, .order = FilterOrder::kTopPFirst},
+          .sampling = {.temperature = temperature,
+                       .top_p = top_p,
+                       .top_k = top_k,
+                       .order = FilterOrder::kTopPFirst},
           .seed = seed};
 }
 

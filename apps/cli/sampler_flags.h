@@ -1,9 +1,10 @@
 // The samplers' flags: one table says which flag means something to which sampler; the rest are errors.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "decode/autoregressive.h"
 #include "decode/masked_diffusion.h"

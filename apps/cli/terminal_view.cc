@@ -1,11 +1,11 @@
 #include "apps/cli/terminal_view.h"
 
+#include <algorithm>
+#include <cstdio>
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utf8proc.h>
-
-#include <algorithm>
-#include <cstdio>
 
 #include "apps/cli/prompt.h"
 #include "text/utf8.h"
@@ -14,8 +14,8 @@ namespace buoy {
 namespace {
 
 constexpr const char* kMaskGlyph = "▒";
-constexpr const char* kMaskStyle = "\x1b[2m";     // dim
-constexpr const char* kFreshStyle = "\x1b[1;32m"; // bold green
+constexpr const char* kMaskStyle = "\x1b[2m";      // dim
+constexpr const char* kFreshStyle = "\x1b[1;32m";  // bold green
 constexpr const char* kPlain = "\x1b[0m";
 
 int terminal_columns() {
@@ -33,8 +33,8 @@ class Page {
     text_ += style;
     for (Index at = 0; at < std::ssize(text);) {
       const CodePoint c = code_point_at(text, at);
-      const std::string_view character = std::string_view(text).substr(static_cast<std::size_t>(at),
-                                                                       static_cast<std::size_t>(c.length));
+      const std::string_view character =
+          std::string_view(text).substr(static_cast<std::size_t>(at), static_cast<std::size_t>(c.length));
       at += c.length;
       if (c.value == '\n') {
         new_line();
@@ -72,7 +72,8 @@ void TerminalView::after_step(Index /*sample*/, const Generation& generation) {
   if (config_.family->kind == ModelKind::kCausal) {
     const TokenId id = generation.tokens.back();
     const bool known = tokenizer_.contains(id);
-    std::printf("%s", known ? stream_.push(id).c_str() : (stream_.finish() + std::string(kReplacementCharacter)).c_str());
+    std::printf("%s", known ? stream_.push(id).c_str()
+                            : (stream_.finish() + std::string(kReplacementCharacter)).c_str());
   } else {
     last_ = generation;
     draw(generation, false);
@@ -95,7 +96,8 @@ void TerminalView::draw(const Generation& g, bool final) {
   // Tokens of one style are decoded together: a character may be spread over several of them.
   const auto style_of = [&](std::size_t i) {
     if (ids[i] == config_.mask_id) return kMaskStyle;
-    const bool fresh = !final && std::ranges::count(g.just_committed, g.prompt_length + static_cast<Index>(i)) > 0;
+    const bool fresh =
+        !final && std::ranges::count(g.just_committed, g.prompt_length + static_cast<Index>(i)) > 0;
     return fresh ? kFreshStyle : kPlain;
   };
   for (std::size_t first = 0; first < ids.size();) {

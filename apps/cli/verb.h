@@ -1,4 +1,5 @@
-// The verbs of the buoy command. Each adds its subcommand, with options, help and the callback that does the work.
+// The verbs of the buoy command. Each adds its subcommand, with options, help and the callback that does the
+// work.
 #pragma once
 
 #include <CLI/CLI.hpp>

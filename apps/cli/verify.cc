@@ -21,7 +21,8 @@ void run(const Options& options) {
   const Engine engine = open_engine(options.engine);
   const std::vector<GoldenCheck> checks = check_golden(*engine.model, golden, options.golden);
   for (const GoldenCheck& check : checks) {
-    std::printf("%-4s  %-28s %s\n", check.passed ? "ok" : "FAIL", check.array.c_str(), check.measured.c_str());
+    std::printf("%-4s  %-28s %s\n", check.passed ? "ok" : "FAIL", check.array.c_str(),
+                check.measured.c_str());
   }
   const auto failed = std::ranges::count(checks, false, &GoldenCheck::passed);
   std::printf("%s on %s: %zu checks, %d failed\n", options.engine.model.c_str(),
@@ -38,7 +39,8 @@ void add_verify(CLI::App& root) {
   verb->add_option("--golden", options->golden, "The npz file with the results to meet")->required();
   verb->footer(
       "tools/dump_golden.py makes such a file from any checkpoint with your own PyTorch and transformers;\n"
-      "docs/verify.md lists its arrays. Limits: logits 1e-4 of the largest, attentions 1e-4, tokens equal.\n\n"
+      "docs/verify.md lists its arrays. Limits: logits 1e-4 of the largest, attentions 1e-4, tokens "
+      "equal.\n\n"
       "Examples:\n"
       "  buoy verify --model tests/goldens/llada --golden tests/goldens/llada/golden.npz\n"
       "  python3 tools/dump_golden.py --model /models/Llama-3.1-8B -o llama.npz\n"

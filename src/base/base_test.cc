@@ -1,7 +1,7 @@
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <numeric>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -25,7 +25,8 @@ TEST(Uniform, HasTheMomentsOfTheUnitInterval) {
   double sum = 0, squares = 0;
   constexpr int kDraws = 100000;
   for (int i = 0; i < kDraws; ++i) {
-    const double u = uniform({.seed = 7, .sample = 1, .step = 2, .position = 3}, static_cast<std::uint64_t>(i));
+    const double u =
+        uniform({.seed = 7, .sample = 1, .step = 2, .position = 3}, static_cast<std::uint64_t>(i));
     ASSERT_GT(u, 0.0);
     ASSERT_LT(u, 1.0);
     sum += u;
@@ -62,9 +63,10 @@ TEST(ThreadPool, RunsEveryTaskOnce) {
 
 TEST(ThreadPool, RethrowsAndStaysUsable) {
   ThreadPool pool(2);
-  EXPECT_THROW(pool.run(10, [](Index task, int) {
-    if (task == 3) fail("task {}", task);
-  }),
+  EXPECT_THROW(pool.run(10,
+                        [](Index task, int) {
+                          if (task == 3) fail("task {}", task);
+                        }),
                Error);
   std::atomic<Index> sum = 0;
   pool.run(10, [&](Index task, int) { sum += task; });

@@ -1,11 +1,11 @@
 // How failures travel: Error for bad input, UsageError for a wrong call, check() for our own bugs.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace buoy {
 
@@ -38,6 +38,7 @@ template <typename... Args>
 }
 
 // Throws InternalError naming the place unless `condition` holds.
-void check(bool condition, const char* what, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+void check(bool condition, const char* what, const char* file = __builtin_FILE(),
+           int line = __builtin_LINE());
 
 }  // namespace buoy

@@ -11,7 +11,8 @@ namespace buoy {
 // Philox 4x32-10 (Salmon et al. 2011): four random words for a counter under a key.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
-// Names one stream of draws. The same key gives the same numbers on every machine, device, batch and thread count.
+// Names one stream of draws. The same key gives the same numbers on every machine, device, batch and thread
+// count.
 struct DrawKey {
   std::uint64_t seed = 0;
   std::uint32_t sample = 0;

@@ -7,8 +7,8 @@
 namespace buoy {
 namespace {
 
-// A layer is a dozen loops of about 100 µs: sleeping between them would cost as much as the work. So waiters spin
-// for about that long before they give the core back.
+// A layer is a dozen loops of about 100 µs: sleeping between them would cost as much as the work. So waiters
+// spin for about that long before they give the core back.
 constexpr int kSpins = 4000;
 
 void pause_briefly() {

@@ -26,8 +26,9 @@ class ThreadPool {
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls body(task, thread) once for every task in [0, tasks) and returns when all are done. Which thread gets which
-  // task is not fixed, so tasks write to places of their own. The first exception is rethrown here.
+  // Calls body(task, thread) once for every task in [0, tasks) and returns when all are done. Which thread
+  // gets which task is not fixed, so tasks write to places of their own. The first exception is rethrown
+  // here.
   void run(Index tasks, const std::function<void(Index task, int thread)>& body);
 
  private:

@@ -21,7 +21,8 @@ Index size_of(DType dtype);
 // "float32", "bfloat16", …: the names PyTorch and NumPy users know.
 std::string_view name_of(DType dtype);
 
-// Product of the extents; 1 for a 0-d shape. Throws Error when an extent is negative or the product overflows.
+// Product of the extents; 1 for a 0-d shape. Throws Error when an extent is negative or the product
+// overflows.
 Index element_count(const Shape& shape);
 
 // "[4096,512]".

@@ -16,7 +16,8 @@ void check_request(const AttentionArgs& args, const AttentionSequence& s) {
   const AttentionRequest& want = *s.request;
   const Index N = s.k.rows();
   check(s.stats != nullptr, "a request has a place for its answer");
-  check(want.query_groups.empty() || groups_fit(want.query_groups, s.T, want.group_count), "query groups fit");
+  check(want.query_groups.empty() || groups_fit(want.query_groups, s.T, want.group_count),
+        "query groups fit");
   check(want.key_groups.empty() || groups_fit(want.key_groups, N, want.key_group_count), "key groups fit");
   check(std::ranges::all_of(want.rows, [&](Index r) { return r >= 0 && r < s.T; }), "asked rows are queries");
   check(!want.matrix || args.H * s.T * N <= kMaxMatrixElements, "a full matrix stays under its limit");
@@ -27,12 +28,15 @@ void check_request(const AttentionArgs& args, const AttentionSequence& s) {
 void check_attention(const AttentionArgs& args, const Tensor& out) {
   const Index width = args.H * args.D;
   check(args.D > 0 && args.D % 2 == 0 && args.Hkv > 0 && args.H % args.Hkv == 0, "head counts divide");
-  check(args.q.cols() == width && out.cols() == width && out.rows() == args.q.rows(), "q and out are [T, H·D]");
+  check(args.q.cols() == width && out.cols() == width && out.rows() == args.q.rows(),
+        "q and out are [T, H·D]");
   for (const AttentionSequence& s : args.sequences) {
     const Index N = s.k.rows();
     check(s.first_row >= 0 && s.T >= 0 && s.first_row + s.T <= args.q.rows(), "queries lie inside q");
-    check(s.k.cols() == args.Hkv * args.D && s.v.cols() == s.k.cols() && s.v.rows() == N, "k and v are [N, Hkv·D]");
-    check(args.mask == Mask::kFull || (s.first_position >= 0 && s.first_position + s.T <= N), "queries are keys");
+    check(s.k.cols() == args.Hkv * args.D && s.v.cols() == s.k.cols() && s.v.rows() == N,
+          "k and v are [N, Hkv·D]");
+    check(args.mask == Mask::kFull || (s.first_position >= 0 && s.first_position + s.T <= N),
+          "queries are keys");
     const Index bias = std::ssize(s.key_bias);
     check(bias == 0 || bias == N || bias == args.H * N, "key bias is [N] or [H, N]");
     check(s.head_gain.empty() || std::ssize(s.head_gain) == args.H, "head gain is [H]");

@@ -12,8 +12,8 @@ enum class Mask { kFull, kCausal };
 
 inline constexpr int kMaxGroups = 32;
 
-// What to measure of one sequence's attention in one layer. Everything is off by default. A is the attention that was
-// used: after mask and key bias, before head gain.
+// What to measure of one sequence's attention in one layer. Everything is off by default. A is the attention
+// that was used: after mask and key bias, before head gain.
 struct AttentionRequest {
   // Column sums: query_groups[t] is the group of query t, or -1 to leave it out. Empty: no column sums.
   std::vector<std::int8_t> query_groups;  // [T]
@@ -32,8 +32,8 @@ struct AttentionRequest {
 // H·T·N of a full matrix may not pass this (1 GiB of float32).
 inline constexpr Index kMaxMatrixElements = Index{1} << 28;
 
-// The answer. Arrays that were not asked for stay empty. A row with no visible key counts 0 everywhere and has
-// argmax -1. Ties go to the lowest index.
+// The answer. Arrays that were not asked for stay empty. A row with no visible key counts 0 everywhere and
+// has argmax -1. Ties go to the lowest index.
 struct AttentionStats {
   std::vector<float> column_sums;       // [H, group_count, N]  Σ_{i in group} A_ij
   std::vector<std::int32_t> argmax;     // [H, rows]
@@ -48,7 +48,8 @@ struct AttentionStats {
   std::vector<float> matrix;            // [H, T, N]
 };
 
-// One sequence of a batch. Query t stands at key position first_position + t; under kCausal it sees keys up to there.
+// One sequence of a batch. Query t stands at key position first_position + t; under kCausal it sees keys up
+// to there.
 struct AttentionSequence {
   Index first_row = 0;  // its first row in q and in the output
   Index T = 0;          // queries

@@ -1,9 +1,9 @@
 // Attention and its statistics against the reference, and against facts that hold for any attention.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <numeric>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "compute/backend.h"
@@ -75,7 +75,8 @@ Answer run(Backend& b, const Problem& p, const AttentionRequest* request) {
   return answer;
 }
 
-void expect_close(std::span<const float> got, std::span<const float> want, const char* what, float scale = 1) {
+void expect_close(std::span<const float> got, std::span<const float> want, const char* what,
+                  float scale = 1) {
   ASSERT_EQ(got.size(), want.size()) << what;
   for (std::size_t i = 0; i < got.size(); ++i) {
     ASSERT_NEAR(got[i], want[i], kTolerance * std::max(scale, std::abs(want[i]))) << what << " " << i;
@@ -100,7 +101,8 @@ void expect_equal_answers(const Answer& got, const Answer& want, const Problem& 
     const Index h = static_cast<Index>(i) / std::ssize(p.request.rows);
     const Index row = p.request.rows[i % p.request.rows.size()];
     const std::size_t base = static_cast<std::size_t>((h * p.shape.T + row) * p.shape.N);
-    EXPECT_NEAR(want.stats.matrix[base + static_cast<std::size_t>(got.stats.argmax[i])], want.stats.max_weight[i], 1e-6);
+    EXPECT_NEAR(want.stats.matrix[base + static_cast<std::size_t>(got.stats.argmax[i])],
+                want.stats.max_weight[i], 1e-6);
   }
 }
 
@@ -170,13 +172,14 @@ TEST_P(Attention, ColumnSumsOfAllRowsAddUpToTheNumberOfRows) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
-                         testing::Values(Shape{1, 1, 1, 1, 2, Mask::kFull}, Shape{2, 2, 2, 1, 8, Mask::kCausal},
-                                         Shape{31, 31, 7, 1, 8, Mask::kFull}, Shape{31, 31, 4, 2, 10, Mask::kCausal},
-                                         Shape{1, 45, 6, 6, 32, Mask::kCausal}, Shape{5, 77, 4, 2, 16, Mask::kCausal},
-                                         Shape{100, 33, 3, 3, 24, Mask::kFull}, Shape{97, 97, 2, 2, 128, Mask::kCausal},
-                                         Shape{130, 130, 6, 3, 64, Mask::kFull}, Shape{512, 512, 2, 1, 32, Mask::kFull},
-                                         Shape{1000, 1000, 1, 1, 32, Mask::kCausal}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Attention,
+    testing::Values(Shape{1, 1, 1, 1, 2, Mask::kFull}, Shape{2, 2, 2, 1, 8, Mask::kCausal},
+                    Shape{31, 31, 7, 1, 8, Mask::kFull}, Shape{31, 31, 4, 2, 10, Mask::kCausal},
+                    Shape{1, 45, 6, 6, 32, Mask::kCausal}, Shape{5, 77, 4, 2, 16, Mask::kCausal},
+                    Shape{100, 33, 3, 3, 24, Mask::kFull}, Shape{97, 97, 2, 2, 128, Mask::kCausal},
+                    Shape{130, 130, 6, 3, 64, Mask::kFull}, Shape{512, 512, 2, 1, 32, Mask::kFull},
+                    Shape{1000, 1000, 1, 1, 32, Mask::kCausal}));
 
 TEST(AttentionBatch, ASequencesAnswerDoesNotDependOnItsBatch) {
   const Problem a({60, 60, 6, 3, 16, Mask::kFull}), c({33, 33, 6, 3, 16, Mask::kFull});
@@ -197,7 +200,8 @@ TEST(AttentionBatch, ASequencesAnswerDoesNotDependOnItsBatch) {
     add(c, 0, first);
     add(a, 33, second);
     const Tensor out = b.backend->allocate(93, 96);
-    b.backend->attention({.q = upload(*b.backend, 93, 96, q), .H = 6, .Hkv = 3, .D = 16, .sequences = sequences}, out);
+    b.backend->attention(
+        {.q = upload(*b.backend, 93, 96, q), .H = 6, .Hkv = 3, .D = 16, .sequences = sequences}, out);
     EXPECT_EQ(download(*b.backend, out.row_range(33, 60)), alone.out) << b.name;
     EXPECT_EQ(second.stats.column_sums, alone.stats.column_sums) << b.name;
     EXPECT_EQ(second.stats.entropy, alone.stats.entropy) << b.name;

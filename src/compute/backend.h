@@ -1,7 +1,8 @@
-// The contract of a device: memory, weights and the operations of a transformer. One caller at a time per backend.
+// The contract of a device: memory, weights and the operations of a transformer. One caller at a time per
+// backend.
 //
-// Every operation treats rows independently and in a fixed order of summation, so a row's result depends neither on
-// the rows beside it nor on the number of threads.
+// Every operation treats rows independently and in a fixed order of summation, so a row's result depends
+// neither on the rows beside it nor on the number of threads.
 #pragma once
 
 #include <memory>
@@ -32,7 +33,8 @@ struct RopeTable {
   Tensor cosines, sines;  // [positions, D/2] f32
 };
 
-// The first half of a layer: norm, projection to queries, keys and values, rotation of the first `rotated` columns.
+// The first half of a layer: norm, projection to queries, keys and values, rotation of the first `rotated`
+// columns.
 struct LayerInput {
   const Tensor& norm;  // [1, E]
   float epsilon;
@@ -52,10 +54,10 @@ struct LayerOutput {
 
 // What a sampler needs of one row of logits. Probabilities are softmax values in double precision.
 struct LogitSummary {
-  TokenId best = 0;       // argmax, lowest index on ties
-  double probability = 0; // of best
-  double margin = 0;      // best minus second best probability
-  double entropy = 0;     // nats
+  TokenId best = 0;        // argmax, lowest index on ties
+  double probability = 0;  // of best
+  double margin = 0;       // best minus second best probability
+  double entropy = 0;      // nats
 };
 
 class Backend {
@@ -69,8 +71,8 @@ class Backend {
   virtual void download(const Tensor& from, std::span<float> to) = 0;
 
   // Weights. Views must stay valid as long as what is made from them. Parts are stacked: outputs add up.
-  virtual std::unique_ptr<Linear> make_linear(std::span<const TensorView> weights,          // each [out, in]
-                                              std::span<const TensorView> biases) = 0;      // each [out], or none
+  virtual std::unique_ptr<Linear> make_linear(std::span<const TensorView> weights,      // each [out, in]
+                                              std::span<const TensorView> biases) = 0;  // each [out], or none
   virtual Tensor make_table(const TensorView& table) = 0;    // [V, E], kept in its own dtype
   virtual Tensor make_vector(const TensorView& vector) = 0;  // [n] → [1, n] f32
 
@@ -78,7 +80,8 @@ class Backend {
   virtual void embed(const Tensor& table, std::span<const TokenId> ids, const Tensor& out) = 0;
   virtual void rms_norm(const Tensor& x, const Tensor& weight, float epsilon, const Tensor& out) = 0;
   virtual void linear(const Tensor& x, const Linear& weights, Store store, const Tensor& y) = 0;
-  // Rotates half-split pairs (d, d + D/2) of every head in place; positions[r] is the table row for row r of x.
+  // Rotates half-split pairs (d, d + D/2) of every head in place; positions[r] is the table row for row r of
+  // x.
   virtual void rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) = 0;
   virtual void swiglu(const Tensor& gate_up, const Tensor& out) = 0;  // [T, 2F] → silu(gate)·up [T, F]
   virtual void gather_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) = 0;
@@ -89,7 +92,8 @@ class Backend {
   virtual void enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& qkv);
   virtual void leave_layer(const LayerOutput& layer, const Tensor& attended, const Tensor& x);
 
-  // Classifier-free guidance, in place: conditional ← unconditional + (scale + 1)·(conditional − unconditional).
+  // Classifier-free guidance, in place: conditional ← unconditional + (scale + 1)·(conditional −
+  // unconditional).
   virtual void guide(const Tensor& conditional, const Tensor& unconditional, float scale) = 0;
   virtual std::vector<LogitSummary> summarize(const Tensor& logits) = 0;  // [rows, V]
 };
@@ -97,11 +101,13 @@ class Backend {
 // Plain loops with sums in double precision: the oracle the other backends are tested against.
 std::unique_ptr<Backend> make_reference_backend();
 
-// bf16 and f16 weights are turned into float32 either once, at load (4 bytes a weight in memory, fastest), or block by
-// block each time they are used (nothing kept, slower for few rows). The results are the same to the bit.
+// bf16 and f16 weights are turned into float32 either once, at load (4 bytes a weight in memory, fastest), or
+// block by block each time they are used (nothing kept, slower for few rows). The results are the same to the
+// bit.
 enum class Widen { kOnce, kAsUsed };
 
-// Instruction sets: the best this machine has, or at most AVX2 (so that tests can stand in for smaller machines).
+// Instruction sets: the best this machine has, or at most AVX2 (so that tests can stand in for smaller
+// machines).
 enum class Instructions { kBest, kAvx2 };
 
 struct CpuOptions {

@@ -1,11 +1,11 @@
 // Every operation of every backend against the reference, on awkward shapes.
 #include "compute/backend.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "compute/testing.h"
 
@@ -50,7 +50,8 @@ TEST(Linear, MatchesTheReferenceOnAwkwardShapes) {
 }
 
 TEST(Linear, StacksParts) {
-  const HostWeight a(random_floats(3 * 10, 1), {3, 10}, DType::kF32), c(random_floats(70 * 10, 2), {70, 10}, DType::kBf16);
+  const HostWeight a(random_floats(3 * 10, 1), {3, 10}, DType::kF32),
+      c(random_floats(70 * 10, 2), {70, 10}, DType::kBf16);
   compare_backends("stacked", [&](Backend& b) {
     const TensorView parts[] = {a.view, c.view};
     const auto linear = b.make_linear(parts, {});
@@ -78,7 +79,8 @@ TEST(Linear, ARowsResultDoesNotDependOnItsBatchOrTheThreads) {
       const Tensor one = b.backend->allocate(1, outputs);
       b.backend->linear(all.row_range(row, 1), *linear, Store::kOverwrite, one);
       const auto begin = together.begin() + row * outputs;
-      EXPECT_EQ(download(*b.backend, one), std::vector<float>(begin, begin + outputs)) << b.name << " row " << row;
+      EXPECT_EQ(download(*b.backend, one), std::vector<float>(begin, begin + outputs))
+          << b.name << " row " << row;
     }
   }
 }
@@ -160,8 +162,8 @@ TEST(Summarize, GivesTheClosedFormOfAKnownRow) {
   const float inf = std::numeric_limits<float>::infinity();
   for (NamedBackend& b : backends_under_test()) {
     // Probabilities 1/2, 1/4, 1/4 and a hidden token; then a tie.
-    const Tensor logits =
-        upload(*b.backend, 2, 4, {std::log(0.25f), std::log(0.5f), -inf, std::log(0.25f), 3.0f, 1.0f, 3.0f, -2.0f});
+    const Tensor logits = upload(
+        *b.backend, 2, 4, {std::log(0.25f), std::log(0.5f), -inf, std::log(0.25f), 3.0f, 1.0f, 3.0f, -2.0f});
     const std::vector<LogitSummary> rows = b.backend->summarize(logits);
     EXPECT_EQ(rows[0].best, 1);
     EXPECT_NEAR(rows[0].probability, 0.5, 1e-6);

@@ -51,7 +51,8 @@ struct HostPool::Shelf {
   void* take(Index bytes) {
     used += bytes;
     most_used = std::max(most_used, used);
-    const auto it = std::find_if(blocks.rbegin(), blocks.rend(), [&](const Block& b) { return b.bytes == bytes; });
+    const auto it =
+        std::find_if(blocks.rbegin(), blocks.rend(), [&](const Block& b) { return b.bytes == bytes; });
     if (it == blocks.rend()) return allocate_bytes(bytes);
     void* data = it->data;
     blocks.erase(std::next(it).base());
@@ -71,7 +72,8 @@ struct HostPool::Shelf {
   }
 
   struct Buffer : buoy::Buffer {
-    Buffer(std::shared_ptr<Shelf> home, Index size) : buoy::Buffer(home->take(size)), shelf(std::move(home)), bytes(size) {}
+    Buffer(std::shared_ptr<Shelf> home, Index size)
+        : buoy::Buffer(home->take(size)), shelf(std::move(home)), bytes(size) {}
     ~Buffer() override { shelf->put_back(data(), bytes); }
     std::shared_ptr<Shelf> shelf;
     Index bytes;

@@ -14,7 +14,8 @@ double norm(const float* x, Index n) {
 
 }  // namespace
 
-// Σ_i q_i·k_j = (Σ_i q_i)·k_j: walking the keys backwards, each step adds the queries that begin to see the key.
+// Σ_i q_i·k_j = (Σ_i q_i)·k_j: walking the keys backwards, each step adds the queries that begin to see the
+// key.
 void measure_qk_means(const AttentionArgs& args, const AttentionSequence& s, Index h) {
   const Index D = args.D, N = s.k.rows(), kv = h / (args.H / args.Hkv);
   const auto width = static_cast<std::size_t>(D);

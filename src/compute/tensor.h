@@ -20,8 +20,8 @@ class Buffer {
   void* data_;
 };
 
-// [rows, cols], row-major, consecutive rows `stride` elements apart. Copies are views of the same memory (hence the
-// shared_ptr: parts of a fused projection outlive the whole).
+// [rows, cols], row-major, consecutive rows `stride` elements apart. Copies are views of the same memory
+// (hence the shared_ptr: parts of a fused projection outlive the whole).
 class Tensor {
  public:
   Tensor() = default;

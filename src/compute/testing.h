@@ -32,8 +32,8 @@ inline std::vector<float> download(Backend& backend, const Tensor& tensor) {
   return values;
 }
 
-// A weight in memory as a checkpoint would hold it. bf16 and f16 keep the upper bits only: the exact value is what
-// widening the stored bits gives, on every backend alike.
+// A weight in memory as a checkpoint would hold it. bf16 and f16 keep the upper bits only: the exact value is
+// what widening the stored bits gives, on every backend alike.
 struct HostWeight {
   std::vector<std::byte> bytes;
   TensorView view;

@@ -48,21 +48,23 @@ void append_token(const Transformer& model, const AutoregressiveOptions& options
 }  // namespace
 
 void check_options(const AutoregressiveOptions& options) {
-  if (options.max_new_tokens < 1) fail_usage("max_new_tokens is {}, expected at least 1", options.max_new_tokens);
+  if (options.max_new_tokens < 1)
+    fail_usage("max_new_tokens is {}, expected at least 1", options.max_new_tokens);
   check_sampling(options.sampling);
 }
 
 std::vector<Generation> generate_autoregressive(const Transformer& model,
                                                 std::span<const std::vector<TokenId>> prompts,
-                                                const AutoregressiveOptions& options, GenerationObserver* observer,
-                                                Index first_sample) {
+                                                const AutoregressiveOptions& options,
+                                                GenerationObserver* observer, Index first_sample) {
   check_options(options);
   check(model.config().family->kind == ModelKind::kCausal, "autoregressive generation runs causal models");
   std::vector<Writer> writers;
   for (const auto& prompt : prompts) {
     const Index total = std::ssize(prompt) + options.max_new_tokens;
     if (total > model.config().context) {
-      fail("prompt and answer have {} tokens, more than the model's context of {}", total, model.config().context);
+      fail("prompt and answer have {} tokens, more than the model's context of {}", total,
+           model.config().context);
     }
     writers.push_back({.number = std::ssize(writers),
                        .generation = start_generation(prompt, 0, 0),

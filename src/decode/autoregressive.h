@@ -24,6 +24,7 @@ void check_options(const AutoregressiveOptions& options);
 std::vector<Generation> generate_autoregressive(const Transformer& model,
                                                 std::span<const std::vector<TokenId>> prompts,
                                                 const AutoregressiveOptions& options,
-                                                GenerationObserver* observer = nullptr, Index first_sample = 0);
+                                                GenerationObserver* observer = nullptr,
+                                                Index first_sample = 0);
 
 }  // namespace buoy

@@ -1,8 +1,8 @@
 // The samplers' promises: quotas, order, independence of batch and threads, filters and draws.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "decode/autoregressive.h"
@@ -22,7 +22,8 @@ struct Loaded {
 };
 
 bool same(const Generation& a, const Generation& b) {
-  return a.tokens == b.tokens && a.commit_step == b.commit_step && a.confidence == b.confidence && a.steps == b.steps;
+  return a.tokens == b.tokens && a.commit_step == b.commit_step && a.confidence == b.confidence &&
+         a.steps == b.steps;
 }
 
 const std::vector<std::vector<TokenId>> kPrompts = {{5, 6, 7}, {9, 8, 7, 6, 5, 4, 3}, {200}};
@@ -31,19 +32,27 @@ const std::vector<std::vector<TokenId>> kPrompts = {{5, 6, 7}, {9, 8, 7, 6, 5, 4
 struct SamplerCase {
   const char* name;
   const char* model;
-  std::vector<Generation> (*run)(const Transformer&, std::span<const std::vector<TokenId>>, Index first_sample);
+  std::vector<Generation> (*run)(const Transformer&, std::span<const std::vector<TokenId>>,
+                                 Index first_sample);
 };
 
-void PrintTo(const SamplerCase& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const SamplerCase& c, std::ostream* out) {
+  *out << c.name;
+}
 
 const SamplerCase kSamplers[] = {
     {"llada", "llada",
      [](const Transformer& m, std::span<const std::vector<TokenId>> p, Index first) {
-       return generate_llada(m, p, {.gen_length = 12, .steps = 6, .block_length = 4, .temperature = 0.8, .cfg_scale = 0.5, .seed = 3}, nullptr, first);
+       return generate_llada(
+           m, p,
+           {.gen_length = 12, .steps = 6, .block_length = 4, .temperature = 0.8, .cfg_scale = 0.5, .seed = 3},
+           nullptr, first);
      }},
     {"llada_random", "llada",
      [](const Transformer& m, std::span<const std::vector<TokenId>> p, Index first) {
-       return generate_llada(m, p, {.gen_length = 8, .steps = 8, .block_length = 8, .remasking = Remasking::kRandom, .seed = 3}, nullptr, first);
+       return generate_llada(
+           m, p, {.gen_length = 8, .steps = 8, .block_length = 8, .remasking = Remasking::kRandom, .seed = 3},
+           nullptr, first);
      }},
     {"llada_threshold", "llada",
      [](const Transformer& m, std::span<const std::vector<TokenId>> p, Index first) {
@@ -51,15 +60,24 @@ const SamplerCase kSamplers[] = {
      }},
     {"dream_origin", "dream",
      [](const Transformer& m, std::span<const std::vector<TokenId>> p, Index first) {
-       return generate_dream(m, p, {.gen_length = 10, .steps = 5, .sampling = {.temperature = 1, .top_p = 0.9, .order = FilterOrder::kTopPFirst}, .seed = 3}, nullptr, first);
+       return generate_dream(m, p,
+                             {.gen_length = 10,
+                              .steps = 5,
+                              .sampling = {.temperature = 1, .top_p = 0.9, .order = FilterOrder::kTopPFirst},
+                              .seed = 3},
+                             nullptr, first);
      }},
     {"dream_entropy", "dream",
      [](const Transformer& m, std::span<const std::vector<TokenId>> p, Index first) {
-       return generate_dream(m, p, {.gen_length = 10, .steps = 5, .alg = DreamAlgorithm::kEntropy, .alg_temp = 0.3, .seed = 3}, nullptr, first);
+       return generate_dream(
+           m, p, {.gen_length = 10, .steps = 5, .alg = DreamAlgorithm::kEntropy, .alg_temp = 0.3, .seed = 3},
+           nullptr, first);
      }},
     {"autoregressive", "qwen2-tied",
      [](const Transformer& m, std::span<const std::vector<TokenId>> p, Index first) {
-       return generate_autoregressive(m, p, {.max_new_tokens = 9, .sampling = {.temperature = 1, .top_p = 0.95, .top_k = 40}, .seed = 3}, nullptr, first);
+       return generate_autoregressive(
+           m, p, {.max_new_tokens = 9, .sampling = {.temperature = 1, .top_p = 0.95, .top_k = 40}, .seed = 3},
+           nullptr, first);
      }},
     {"greedy", "llama-gqa",
      [](const Transformer& m, std::span<const std::vector<TokenId>> p, Index first) {
@@ -113,7 +131,8 @@ struct Notes : GenerationObserver {
 TEST(Llada, FillsBlocksInOrderByQuota) {
   const Loaded loaded("llada");
   Notes notes;
-  const auto made = generate_llada(loaded.model, {{kPrompts[0]}}, {.gen_length = 10, .steps = 6, .block_length = 5}, &notes);
+  const auto made = generate_llada(loaded.model, {{kPrompts[0]}},
+                                   {.gen_length = 10, .steps = 6, .block_length = 5}, &notes);
   // 5 masks in 3 steps: 2, 2, 1.
   const std::size_t quotas[] = {2, 2, 1, 2, 2, 1};
   ASSERT_EQ(notes.committed.size(), 6u);
@@ -128,23 +147,32 @@ TEST(Llada, FillsBlocksInOrderByQuota) {
 TEST(Llada, ThresholdCommitsTheSureAndAlwaysOne) {
   const Loaded loaded("llada");
   Notes notes;
-  const auto sure = generate_llada(loaded.model, {{kPrompts[0]}}, {.gen_length = 8, .block_length = 8, .threshold = 1.0}, &notes);
+  const auto sure = generate_llada(loaded.model, {{kPrompts[0]}},
+                                   {.gen_length = 8, .block_length = 8, .threshold = 1.0}, &notes);
   EXPECT_EQ(sure[0].steps, 8);  // nothing is that sure: one a step
-  const auto all = generate_llada(loaded.model, {{kPrompts[0]}}, {.gen_length = 8, .block_length = 8, .threshold = 1e-9});
+  const auto all =
+      generate_llada(loaded.model, {{kPrompts[0]}}, {.gen_length = 8, .block_length = 8, .threshold = 1e-9});
   EXPECT_EQ(all[0].steps, 1);
 }
 
 TEST(Llada, EosOptionsHideAndDelayEos) {
   const Loaded loaded("llada");
   const std::vector<std::vector<TokenId>> prompt = {{5, 6, 7}};
-  const auto hidden = generate_llada(loaded.model, prompt, {.gen_length = 16, .steps = 16, .block_length = 16, .temperature = 3, .logits_eos_inf = true, .seed = 1});
+  const auto hidden = generate_llada(loaded.model, prompt,
+                                     {.gen_length = 16,
+                                      .steps = 16,
+                                      .block_length = 16,
+                                      .temperature = 3,
+                                      .logits_eos_inf = true,
+                                      .seed = 1});
   EXPECT_EQ(std::ranges::count(hidden[0].generated(), 1), 0);
 }
 
 TEST(Dream, ReadsTheRowBefore) {
   const Loaded loaded("dream");
   Notes notes;
-  generate_dream(loaded.model, {{kPrompts[0]}}, {.gen_length = 4, .steps = 4, .alg = DreamAlgorithm::kEntropy}, &notes);
+  generate_dream(loaded.model, {{kPrompts[0]}},
+                 {.gen_length = 4, .steps = 4, .alg = DreamAlgorithm::kEntropy}, &notes);
   EXPECT_EQ(notes.read[0], (std::vector<Index>{2, 3, 4, 5}));
   EXPECT_TRUE(notes.committed[0].empty());  // steps = length: the first step's quota rounds down to 0
 }
@@ -153,7 +181,8 @@ TEST(Autoregressive, StopsAtAStopIdAndKeepsIt) {
   const Loaded loaded("llama-gqa");
   const auto free = generate_autoregressive(loaded.model, {{kPrompts[0]}}, {.max_new_tokens = 8});
   const TokenId third = free[0].generated()[2];
-  const auto stopped = generate_autoregressive(loaded.model, {{kPrompts[0]}}, {.max_new_tokens = 8, .stop_ids = {third}});
+  const auto stopped =
+      generate_autoregressive(loaded.model, {{kPrompts[0]}}, {.max_new_tokens = 8, .stop_ids = {third}});
   const auto first = std::ranges::find(free[0].generated(), third) - free[0].generated().begin();
   EXPECT_EQ(std::ssize(stopped[0].generated()), first + 1);
   EXPECT_EQ(stopped[0].generated().back(), third);
@@ -205,13 +234,15 @@ TEST(Sampling, DrawsFollowTheProbabilities) {
 TEST(Sampling, GumbelNoiseSamplesTheSoftmaxAtTemperatureOne) {
   const std::vector<float> logits = {std::log(0.2f), std::log(0.5f), std::log(0.3f)};
   std::vector<Index> counts(3, 0);
-  for (std::uint32_t i = 0; i < 20000; ++i) ++counts[static_cast<std::size_t>(gumbel_argmax(logits, 1, {.sample = i}))];
+  for (std::uint32_t i = 0; i < 20000; ++i)
+    ++counts[static_cast<std::size_t>(gumbel_argmax(logits, 1, {.sample = i}))];
   EXPECT_NEAR(static_cast<double>(counts[0]) / 20000, 0.2, 0.015);
   EXPECT_NEAR(static_cast<double>(counts[1]) / 20000, 0.5, 0.015);
 }
 
 TEST(MostConfident, BreaksTiesByPosition) {
-  const std::vector<Proposal> picked = most_confident({{4, 0, 0.5}, {5, 0, 0.9}, {6, 0, 0.5}, {7, 0, 0.5}}, 2);
+  const std::vector<Proposal> picked =
+      most_confident({{4, 0, 0.5}, {5, 0, 0.9}, {6, 0, 0.5}, {7, 0, 0.5}}, 2);
   EXPECT_EQ(picked[0].position, 5);
   EXPECT_EQ(picked[1].position, 4);
 }

@@ -63,14 +63,17 @@ struct Sampler {
       const Index position = sample.masks[static_cast<std::size_t>(r)];
       model.backend().download(logits.row_range(r, 1), row);
       const std::vector<double> p = filtered_probabilities(row, options.sampling);
-      const TokenId token = choose_token(p, options.sampling, uniform(draw_key(sample, position), kTokenDraw));
+      const TokenId token =
+          choose_token(p, options.sampling, uniform(draw_key(sample, position), kTokenDraw));
       proposals.push_back({position, token, confidence(p, token)});
     }
     return proposals;
   }
 
-  // `count` positions drawn without replacement from softmax(confidence / alg_temp): the largest of ln p + Gumbel.
-  std::vector<Proposal> draw_positions(const MaskedSample& sample, std::vector<Proposal> proposals, Index count) const {
+  // `count` positions drawn without replacement from softmax(confidence / alg_temp): the largest of ln p +
+  // Gumbel.
+  std::vector<Proposal> draw_positions(const MaskedSample& sample, std::vector<Proposal> proposals,
+                                       Index count) const {
     std::vector<Proposal> keyed = proposals;
     for (std::size_t i = 0; i < keyed.size(); ++i) {
       const double u = uniform(draw_key(sample, keyed[i].position), kOrderDraw);
@@ -104,18 +107,22 @@ void check_options(const DreamOptions& o) {
   if (o.gen_length < 1) fail_usage("gen_length is {}, expected at least 1", o.gen_length);
   if (o.steps < 1) fail_usage("steps is {}, expected at least 1", o.steps);
   if (!(o.eps > 0 && o.eps < 1)) fail_usage("eps is {}, expected between 0 and 1", o.eps);
-  if (!(o.alg_temp >= 0) || std::isinf(o.alg_temp)) fail_usage("alg_temp is {}, expected 0 or more", o.alg_temp);
+  if (!(o.alg_temp >= 0) || std::isinf(o.alg_temp))
+    fail_usage("alg_temp is {}, expected 0 or more", o.alg_temp);
   check_sampling(o.sampling);
 }
 
-std::vector<Generation> generate_dream(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
-                                       const DreamOptions& options, GenerationObserver* observer, Index first_sample) {
+std::vector<Generation> generate_dream(const Transformer& model,
+                                       std::span<const std::vector<TokenId>> prompts,
+                                       const DreamOptions& options, GenerationObserver* observer,
+                                       Index first_sample) {
   check_options(options);
   check(model.config().family->sampler == SamplerKind::kDream, "the Dream sampler runs Dream models");
   const TokenId mask = *model.config().mask_id;
   const Sampler sampler{model, options, first_sample};
   std::vector<Generation> generations;
-  for (const auto& prompt : prompts) generations.push_back(start_generation(prompt, options.gen_length, mask));
+  for (const auto& prompt : prompts)
+    generations.push_back(start_generation(prompt, options.gen_length, mask));
 
   const std::vector<float> levels = noise_levels(options.steps, options.eps);
   for (Index step = 0; step < options.steps; ++step) {
@@ -134,7 +141,8 @@ std::vector<Generation> generate_dream(const Transformer& model, std::span<const
       const Index masks = std::ssize(sample.masks);
       std::vector<Proposal> proposals = sampler.propose(sample, logits.row_range(row, masks));
       row += masks;
-      for (const Proposal& p : sampler.select(sample, std::move(proposals), flip, step + 1 == options.steps)) {
+      for (const Proposal& p :
+           sampler.select(sample, std::move(proposals), flip, step + 1 == options.steps)) {
         commit(*sample.generation, p.position, p.token, p.confidence);
       }
       if (observer != nullptr) observer->after_step(sample.number, *sample.generation);

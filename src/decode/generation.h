@@ -12,17 +12,20 @@ namespace buoy {
 inline constexpr Index kNotCommitted = -1;
 
 struct Generation {
-  std::vector<TokenId> tokens;      // prompt, then generated positions (masks until committed)
+  std::vector<TokenId> tokens;  // prompt, then generated positions (masks until committed)
   Index prompt_length = 0;
-  std::vector<Index> commit_step;   // per generated position, counted from 0; kNotCommitted while open
-  std::vector<double> confidence;   // per generated position, what the sampler gave when it committed
-  Index steps = 0;                  // forward passes so far
+  std::vector<Index> commit_step;     // per generated position, counted from 0; kNotCommitted while open
+  std::vector<double> confidence;     // per generated position, what the sampler gave when it committed
+  Index steps = 0;                    // forward passes so far
   std::vector<Index> just_committed;  // positions in tokens, by the last step
 
-  std::span<const TokenId> generated() const { return std::span(tokens).subspan(static_cast<std::size_t>(prompt_length)); }
+  std::span<const TokenId> generated() const {
+    return std::span(tokens).subspan(static_cast<std::size_t>(prompt_length));
+  }
 };
 
-// Starts a generation: the prompt followed by `masks` copies of `mask`. Throws Error when the prompt is empty.
+// Starts a generation: the prompt followed by `masks` copies of `mask`. Throws Error when the prompt is
+// empty.
 Generation start_generation(std::span<const TokenId> prompt, Index masks, TokenId mask);
 
 // Writes a token and notes when (the step whose pass ran last) and how surely.
@@ -39,8 +42,8 @@ class GenerationObserver {
     const Generation* generation;
     std::span<const Index> read_positions;  // positions in tokens whose rows' logits are read
   };
-  // Called before every pass; the returned tap (may be null) sees it. Its sequences are numbered as `passes`; under
-  // classifier-free guidance the unconditional halves follow, numbered from passes.size() on.
+  // Called before every pass; the returned tap (may be null) sees it. Its sequences are numbered as `passes`;
+  // under classifier-free guidance the unconditional halves follow, numbered from passes.size() on.
   virtual Tap* before_pass(std::span<const Pass> /*passes*/) { return nullptr; }
 
   // Called after a sample's step, when tokens, commit_step and steps are up to date.

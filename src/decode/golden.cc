@@ -35,13 +35,14 @@ struct GoldenRun {
   std::vector<TokenId> tokens(const std::string& name) const {
     const NpyArray* array = find(name);
     if (array == nullptr) fail("{}: array \"{}\" is missing", place, name);
-    if (array->shape.size() != 1) fail("{}: \"{}\" is {}, expected [T]", place, name, to_string(array->shape));
+    if (array->shape.size() != 1)
+      fail("{}: \"{}\" is {}, expected [T]", place, name, to_string(array->shape));
     const std::vector<Index> ids = array->as_integers();
     return {ids.begin(), ids.end()};
   }
 
-  void compare_values(const std::string& name, const Shape& shape, std::span<const float> got, double tolerance,
-                      bool relative) {
+  void compare_values(const std::string& name, const Shape& shape, std::span<const float> got,
+                      double tolerance, bool relative) {
     const NpyArray& want = *find(name);
     if (want.shape != shape) {
       fail("{}: \"{}\" is {}, expected {} for this model and input_ids", place, name, to_string(want.shape),
@@ -56,9 +57,10 @@ struct GoldenRun {
       finite &= std::isfinite(got[i]);
     }
     const double error = relative && largest > 0 ? worst / largest : worst;
-    checks.push_back({name,
-                      fmt::format("max error {:.1e}{}, limit {:.0e}", error, relative ? " of the largest" : "", tolerance),
-                      finite && error <= tolerance});
+    checks.push_back(
+        {name,
+         fmt::format("max error {:.1e}{}, limit {:.0e}", error, relative ? " of the largest" : "", tolerance),
+         finite && error <= tolerance});
   }
 
   void compare_tokens(const std::string& name, std::span<const TokenId> got, std::span<const TokenId> want) {
@@ -106,16 +108,18 @@ struct GoldenRun {
         used != static_cast<int>(name.size())) {
       return false;
     }
-    const LladaOptions options{.gen_length = length, .steps = steps, .block_length = block, .cfg_scale = scale};
+    const LladaOptions options{
+        .gen_length = length, .steps = steps, .block_length = block, .cfg_scale = scale};
     compare_tokens(name, generate_llada(model, {{tokens("prompt_ids")}}, options)[0].tokens, tokens(name));
     return true;
   }
 
   // False when the name is no Dream generation. Checks the matching hist_ array too.
   bool check_dream(const std::string& name) {
-    static const std::map<std::string, DreamAlgorithm> kAlgorithms = {{"maskgit_plus", DreamAlgorithm::kMaskgitPlus},
-                                                                      {"topk_margin", DreamAlgorithm::kTopkMargin},
-                                                                      {"entropy", DreamAlgorithm::kEntropy}};
+    static const std::map<std::string, DreamAlgorithm> kAlgorithms = {
+        {"maskgit_plus", DreamAlgorithm::kMaskgitPlus},
+        {"topk_margin", DreamAlgorithm::kTopkMargin},
+        {"entropy", DreamAlgorithm::kEntropy}};
     for (const auto& [alg, value] : kAlgorithms) {
       const std::string prefix = "gen_" + alg + "_";
       int steps = 0, length = 0, used = 0;
@@ -145,13 +149,14 @@ struct GoldenRun {
 
 }  // namespace
 
-std::vector<GoldenCheck> check_golden(const Transformer& model, const NpzArrays& golden, const std::string& place,
-                                      const GoldenTolerance& tolerance) {
+std::vector<GoldenCheck> check_golden(const Transformer& model, const NpzArrays& golden,
+                                      const std::string& place, const GoldenTolerance& tolerance) {
   GoldenRun run{model, golden, place, {}};
   run.check_pass(tolerance);
   const SamplerKind sampler = model.config().family->sampler;
   for (const auto& [name, array] : golden) {
-    if (name == "input_ids" || name == "prompt_ids" || name == "logits" || name == "attentions" || name == "hidden") {
+    if (name == "input_ids" || name == "prompt_ids" || name == "logits" || name == "attentions" ||
+        name == "hidden") {
       continue;
     }
     if (name.starts_with("hist_") && golden.contains("gen_" + name.substr(5))) continue;
@@ -162,7 +167,8 @@ std::vector<GoldenCheck> check_golden(const Transformer& model, const NpzArrays&
     const bool known = sampler == SamplerKind::kLlada   ? run.check_llada(name)
                        : sampler == SamplerKind::kDream ? run.check_dream(name)
                                                         : false;
-    if (!known) fail("{}: array \"{}\" is not one that verify knows for {}", place, name, model.config().family->name);
+    if (!known)
+      fail("{}: array \"{}\" is not one that verify knows for {}", place, name, model.config().family->name);
   }
   return std::move(run.checks);
 }

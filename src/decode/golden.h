@@ -1,4 +1,5 @@
-// Compares a model with a golden file: logits, attentions, hidden states and generations of another implementation.
+// Compares a model with a golden file: logits, attentions, hidden states and generations of another
+// implementation.
 #pragma once
 
 #include <string>
@@ -23,11 +24,11 @@ struct GoldenCheck {
 };
 
 // Runs everything the golden file holds and returns one line per array. Arrays (docs/verify.md):
-//   input_ids, logits [T,V], attentions [L,H,T,T], hidden [L+1,T,E]; greedy (prompt + tokens) for causal models;
-//   prompt_ids with gen_s{steps}_g{gen_length}_b{block_length}_cfg{cfg_scale} (LLaDA),
+//   input_ids, logits [T,V], attentions [L,H,T,T], hidden [L+1,T,E]; greedy (prompt + tokens) for causal
+//   models; prompt_ids with gen_s{steps}_g{gen_length}_b{block_length}_cfg{cfg_scale} (LLaDA),
 //   gen_{alg}_s{steps}_g{gen_length} and hist_… (Dream), all at temperature 0.
 // Throws Error for a file that lacks input_ids, has arrays of the wrong shape, or arrays it does not know.
-std::vector<GoldenCheck> check_golden(const Transformer& model, const NpzArrays& golden, const std::string& place,
-                                      const GoldenTolerance& tolerance = {});
+std::vector<GoldenCheck> check_golden(const Transformer& model, const NpzArrays& golden,
+                                      const std::string& place, const GoldenTolerance& tolerance = {});
 
 }  // namespace buoy

@@ -1,10 +1,10 @@
 // The public implementations' own results, on both backends.
 #include "decode/golden.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 

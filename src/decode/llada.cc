@@ -12,7 +12,9 @@ namespace {
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // How many masks a block of M may fill at its i-th of S steps.
-Index quota(Index M, Index S, Index i) { return M / S + (i < M % S ? 1 : 0); }
+Index quota(Index M, Index S, Index i) {
+  return M / S + (i < M % S ? 1 : 0);
+}
 
 struct Sampler {
   const Transformer& model;
@@ -36,11 +38,13 @@ struct Sampler {
       token = static_cast<TokenId>(std::ranges::max_element(row) - row.begin());
     }
     if (options.confidence_eos_eot_inf) {
-      // The public code hides EOS in the array the argmax was taken from, which is the logits only without noise.
+      // The public code hides EOS in the array the argmax was taken from, which is the logits only without
+      // noise.
       if (options.temperature == 0) std::ranges::for_each(config.eos_ids, hide);
       if (config.end_of_turn) hide(*config.end_of_turn);
     }
-    return {position, token, rank(sample, position, filtered_probabilities(row, {})[static_cast<std::size_t>(token)])};
+    return {position, token,
+            rank(sample, position, filtered_probabilities(row, {})[static_cast<std::size_t>(token)])};
   }
 
   double rank(const MaskedSample& sample, Index position, double probability) const {
@@ -56,7 +60,8 @@ struct Sampler {
   }
 
   // Proposals for every mask of every sample, from one pass.
-  std::vector<std::vector<Proposal>> propose_all(std::span<MaskedSample> samples, GenerationObserver* observer) const {
+  std::vector<std::vector<Proposal>> propose_all(std::span<MaskedSample> samples,
+                                                 GenerationObserver* observer) const {
     const Tensor logits = run_masked_pass(model, samples, options.cfg_scale, observer);
     std::vector<std::vector<Proposal>> all(samples.size());
     std::vector<LogitSummary> summaries;
@@ -81,7 +86,8 @@ struct Sampler {
   // What a step commits: everything above the threshold and at least the surest, or the quota.
   std::vector<Proposal> select(std::vector<Proposal> proposals, Index allowed) const {
     if (!options.threshold) return most_confident(std::move(proposals), allowed);
-    const Index sure = std::ranges::count_if(proposals, [&](const Proposal& p) { return p.confidence >= *options.threshold; });
+    const Index sure = std::ranges::count_if(
+        proposals, [&](const Proposal& p) { return p.confidence >= *options.threshold; });
     return most_confident(std::move(proposals), std::max<Index>(1, sure));
   }
 };
@@ -101,22 +107,28 @@ void check_options(const LladaOptions& o) {
   if (o.threshold && !(*o.threshold > 0 && *o.threshold <= 1)) {
     fail_usage("threshold is {}, expected above 0, at most 1", *o.threshold);
   }
-  if (!(o.cfg_scale >= 0) || std::isinf(o.cfg_scale)) fail_usage("cfg_scale is {}, expected 0 or more", o.cfg_scale);
+  if (!(o.cfg_scale >= 0) || std::isinf(o.cfg_scale))
+    fail_usage("cfg_scale is {}, expected 0 or more", o.cfg_scale);
   check_sampling({.temperature = o.temperature});
 }
 
-std::vector<Generation> generate_llada(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
-                                       const LladaOptions& options, GenerationObserver* observer, Index first_sample) {
+std::vector<Generation> generate_llada(const Transformer& model,
+                                       std::span<const std::vector<TokenId>> prompts,
+                                       const LladaOptions& options, GenerationObserver* observer,
+                                       Index first_sample) {
   check_options(options);
   check(model.config().family->sampler == SamplerKind::kLlada, "the LLaDA sampler runs LLaDA models");
   const TokenId mask = *model.config().mask_id;
   const Sampler sampler{model, options, first_sample};
   std::vector<Generation> generations;
-  for (const auto& prompt : prompts) generations.push_back(start_generation(prompt, options.gen_length, mask));
+  for (const auto& prompt : prompts)
+    generations.push_back(start_generation(prompt, options.gen_length, mask));
 
   const Index blocks = options.gen_length / options.block_length, steps = options.steps / blocks;
   for (Index b = 0; b < blocks; ++b) {
-    const auto block_end = [&](const Generation& g) { return g.prompt_length + (b + 1) * options.block_length; };
+    const auto block_end = [&](const Generation& g) {
+      return g.prompt_length + (b + 1) * options.block_length;
+    };
     for (Index step = 0; options.threshold || step < steps; ++step) {
       std::vector<MaskedSample> samples;
       for (std::size_t i = 0; i < generations.size(); ++i) {

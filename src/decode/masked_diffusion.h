@@ -23,7 +23,8 @@ struct LladaOptions {
   double cfg_scale = 0;
   bool logits_eos_inf = false;          // EOS is never proposed
   bool confidence_eos_eot_inf = false;  // EOS and end-of-turn are committed last
-  // Set: commit everything at least this sure, and always the surest, until the block is full; steps is not used.
+  // Set: commit everything at least this sure, and always the surest, until the block is full; steps is not
+  // used.
   std::optional<double> threshold;
   std::uint64_t seed = 0;
 };
@@ -41,13 +42,15 @@ struct DreamOptions {
   std::uint64_t seed = 0;
 };
 
-// Generate for every prompt; one pass a step for all of them. Sample i draws from stream first_sample + i, so its
-// result depends neither on the batch nor on its place in it. Throw UsageError for options that do not fit (lengths
-// that do not divide, numbers out of range) and Error for prompts that do not fit the model.
-std::vector<Generation> generate_llada(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
+// Generate for every prompt; one pass a step for all of them. Sample i draws from stream first_sample + i, so
+// its result depends neither on the batch nor on its place in it. Throw UsageError for options that do not
+// fit (lengths that do not divide, numbers out of range) and Error for prompts that do not fit the model.
+std::vector<Generation> generate_llada(const Transformer& model,
+                                       std::span<const std::vector<TokenId>> prompts,
                                        const LladaOptions& options, GenerationObserver* observer = nullptr,
                                        Index first_sample = 0);
-std::vector<Generation> generate_dream(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
+std::vector<Generation> generate_dream(const Transformer& model,
+                                       std::span<const std::vector<TokenId>> prompts,
                                        const DreamOptions& options, GenerationObserver* observer = nullptr,
                                        Index first_sample = 0);
 

@@ -46,7 +46,8 @@ Tensor run_masked_pass(const Transformer& model, std::span<MaskedSample> samples
 }
 
 std::vector<Proposal> most_confident(std::vector<Proposal> proposals, Index count) {
-  std::ranges::stable_sort(proposals, [](const Proposal& a, const Proposal& b) { return a.confidence > b.confidence; });
+  std::ranges::stable_sort(proposals,
+                           [](const Proposal& a, const Proposal& b) { return a.confidence > b.confidence; });
   proposals.resize(static_cast<std::size_t>(std::clamp<Index>(count, 0, std::ssize(proposals))));
   return proposals;
 }

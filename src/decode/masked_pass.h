@@ -26,8 +26,8 @@ struct MaskedSample {
 // Positions in [0, end) that hold the mask.
 std::vector<Index> masked_positions(std::span<const TokenId> tokens, TokenId mask, Index end);
 
-// Logits of every sample's masks, in order, [Σ masks, V], one pass. With cfg_scale > 0 a second sequence with the prompt
-// masked rides along for each sample. Counts the step.
+// Logits of every sample's masks, in order, [Σ masks, V], one pass. With cfg_scale > 0 a second sequence with
+// the prompt masked rides along for each sample. Counts the step.
 Tensor run_masked_pass(const Transformer& model, std::span<MaskedSample> samples, double cfg_scale,
                        GenerationObserver* observer);
 

@@ -51,7 +51,8 @@ void check_sampling(const SamplingOptions& options) {
   if (!(options.temperature >= 0) || std::isinf(options.temperature)) {
     fail_usage("temperature is {}, expected 0 or more", options.temperature);
   }
-  if (!(options.top_p > 0 && options.top_p <= 1)) fail_usage("top_p is {}, expected above 0, at most 1", options.top_p);
+  if (!(options.top_p > 0 && options.top_p <= 1))
+    fail_usage("top_p is {}, expected above 0, at most 1", options.top_p);
   if (options.top_k < 0) fail_usage("top_k is {}, expected 0 or more", options.top_k);
 }
 

@@ -28,7 +28,8 @@ std::vector<double> filtered_probabilities(std::span<const float> logits, const 
 // argmax (temperature 0; lowest index on ties) or a draw by inverse transform with u in (0, 1).
 TokenId choose_token(std::span<const double> probabilities, const SamplingOptions& options, double u);
 
-// LLaDA's noise: argmax of exp(l)/(−ln u)^T, taken as argmax of l − T·ln(−ln u), the same order without overflow.
+// LLaDA's noise: argmax of exp(l)/(−ln u)^T, taken as argmax of l − T·ln(−ln u), the same order without
+// overflow.
 TokenId gumbel_argmax(std::span<const float> logits, double temperature, const DrawKey& key);
 
 // Draw numbers within a (sample, step, position) stream, so that uses of the generator never meet.

@@ -18,8 +18,9 @@ namespace buoy {
 // dtype, no overlap, no gap, no duplicate name. Throws Error starting with `place`.
 std::map<std::string, TensorView> parse_safetensors(std::span<const std::byte> bytes, std::string_view place);
 
-// All tensors of a checkpoint directory: `model.safetensors` if there is one (as transformers prefers it), else the
-// shards that `model.safetensors.index.json` names. Const and safe to share between threads once open; views live as long as the object.
+// All tensors of a checkpoint directory: `model.safetensors` if there is one (as transformers prefers it),
+// else the shards that `model.safetensors.index.json` names. Const and safe to share between threads once
+// open; views live as long as the object.
 class Checkpoint {
  public:
   // Throws Error naming every missing shard, every tensor the index places in a shard that lacks it, and

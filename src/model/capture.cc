@@ -21,6 +21,8 @@ void CaptureTap::hidden(Index /*depth*/, Backend& backend, const Tensor& rows) {
   backend.download(rows, std::span(hidden_states).subspan(old, count));
 }
 
-bool CaptureTap::fits(const ModelConfig& config, Index T) { return config.H * T * T <= kMaxMatrixElements; }
+bool CaptureTap::fits(const ModelConfig& config, Index T) {
+  return config.H * T * T <= kMaxMatrixElements;
+}
 
 }  // namespace buoy

@@ -1,8 +1,8 @@
 #include "model/config.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
+
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 
@@ -12,7 +12,8 @@ namespace {
 // Far beyond any model, far below anything that could overflow a product of two.
 constexpr Index kLargestSize = Index{1} << 28;
 
-Index read_size(const JsonObject& config, std::string_view key, std::optional<Index> fallback = std::nullopt) {
+Index read_size(const JsonObject& config, std::string_view key,
+                std::optional<Index> fallback = std::nullopt) {
   const Index size = fallback ? config.integer_or(key, *fallback) : config.integer(key);
   if (size < 1 || size > kLargestSize) {
     fail("{}: \"{}\" is {}, expected 1 to {}", config.place(), key, size, kLargestSize);
@@ -32,7 +33,8 @@ void check_required(const JsonObject& config, const Family& family) {
   for (const RequiredSetting& setting : family.required) {
     const Json* found = config.find(setting.key);
     if (found != nullptr && found->dump() != setting.value) {
-      fail("{}: \"{}\" is {}, only {} is supported", config.place(), setting.key, found->dump(), setting.value);
+      fail("{}: \"{}\" is {}, only {} is supported", config.place(), setting.key, found->dump(),
+           setting.value);
     }
   }
 }
@@ -53,11 +55,13 @@ void read_rope(const JsonObject& config, ModelConfig& model) {
                                      .high_freq_factor = rope.number("high_freq_factor"),
                                      .original_context = rope.integer("original_max_position_embeddings")};
     const RopeScaling& s = *model.rope_scaling;
-    if (!(s.factor > 0 && s.low_freq_factor > 0 && s.high_freq_factor > s.low_freq_factor && s.original_context > 0)) {
+    if (!(s.factor > 0 && s.low_freq_factor > 0 && s.high_freq_factor > s.low_freq_factor &&
+          s.original_context > 0)) {
       fail("{}: factors must be positive and high_freq_factor above low_freq_factor", rope.place());
     }
   }
-  if (!(model.rope_theta > 0)) fail("{}: \"rope_theta\" is {}, expected above 0", config.place(), model.rope_theta);
+  if (!(model.rope_theta > 0))
+    fail("{}: \"rope_theta\" is {}, expected above 0", config.place(), model.rope_theta);
 }
 
 std::optional<TokenId> read_token(const JsonObject& config, std::string_view key, Index V) {

@@ -31,8 +31,9 @@ struct ModelConfig {
   std::vector<TokenId> eos_ids;  // of config.json and generation_config.json, sorted, each once
 };
 
-// Reads and checks config.json in a checkpoint directory. Throws Error: a missing directory or file, an unknown
-// model_type (the message lists the known), missing or impossible sizes, a setting the engine cannot honour.
+// Reads and checks config.json in a checkpoint directory. Throws Error: a missing directory or file, an
+// unknown model_type (the message lists the known), missing or impossible sizes, a setting the engine cannot
+// honour.
 ModelConfig read_model_config(const std::filesystem::path& directory);
 
 // The same from parsed JSON; `generation` may be null. `place` starts every message.

@@ -47,11 +47,20 @@ constexpr WeightNames kLladaWeights{
 };
 
 constexpr RequiredSetting kLladaRequired[] = {
-    {"block_type", "\"llama\""},     {"layer_norm_type", "\"rms\""}, {"activation_type", "\"silu\""},
-    {"rope", "true"},                {"alibi", "false"},             {"include_bias", "false"},
-    {"attention_layer_norm", "false"}, {"input_emb_norm", "false"},  {"scale_logits", "false"},
-    {"multi_query_attention", "false"}, {"bias_for_layer_norm", "false"}, {"layer_norm_with_affine", "true"},
-    {"rope_full_precision", "true"}, {"clip_qkv", "null"},
+    {"block_type", "\"llama\""},
+    {"layer_norm_type", "\"rms\""},
+    {"activation_type", "\"silu\""},
+    {"rope", "true"},
+    {"alibi", "false"},
+    {"include_bias", "false"},
+    {"attention_layer_norm", "false"},
+    {"input_emb_norm", "false"},
+    {"scale_logits", "false"},
+    {"multi_query_attention", "false"},
+    {"bias_for_layer_norm", "false"},
+    {"layer_norm_with_affine", "true"},
+    {"rope_full_precision", "true"},
+    {"clip_qkv", "null"},
 };
 constexpr RequiredSetting kLlamaRequired[] = {
     {"hidden_act", "\"silu\""}, {"attention_bias", "false"}, {"mlp_bias", "false"}};
@@ -124,7 +133,9 @@ const Family kFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> families() { return kFamilies; }
+std::span<const Family> families() {
+  return kFamilies;
+}
 
 const Family* find_family(std::string_view model_type) {
   const auto it = std::ranges::find(kFamilies, model_type, &Family::model_type);

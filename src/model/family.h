@@ -41,7 +41,7 @@ struct Family {
   std::string_view embedding_rows_key;  // may exceed vocab_size; empty: vocab_size it is
   std::string_view qkv_bias_key;        // empty: always `qkv_bias`
   bool qkv_bias;
-  double rms_epsilon, rope_theta;  // when config.json is silent, as the public code has it
+  double rms_epsilon, rope_theta;      // when config.json is silent, as the public code has it
   std::optional<TokenId> end_of_turn;  // beside EOS; used where the vocabulary reaches that far
   WeightNames weights;
   std::span<const RequiredSetting> required;

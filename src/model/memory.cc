@@ -23,6 +23,8 @@ Widen choose_widening(const MemoryNeeds& needs) {
   return needs.widened_bytes <= physical_memory() / 2 ? Widen::kOnce : Widen::kAsUsed;
 }
 
-Index physical_memory() { return Index{sysconf(_SC_PHYS_PAGES)} * Index{sysconf(_SC_PAGE_SIZE)}; }
+Index physical_memory() {
+  return Index{sysconf(_SC_PHYS_PAGES)} * Index{sysconf(_SC_PAGE_SIZE)};
+}
 
 }  // namespace buoy

@@ -1,8 +1,8 @@
 // Configs, weight checks and the forward pass's promises, on the golden checkpoints and on broken ones.
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <numeric>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "io/file.h"
@@ -51,7 +51,8 @@ class SpoiledModel : public testing::Test {
     write_file_atomically(directory_ / "config.json", config.dump());
   }
   std::string load_error() {
-    return error_of([&] { Transformer(directory_, *backend_, [&](const std::string& w) { warnings_.push_back(w); }); });
+    return error_of(
+        [&] { Transformer(directory_, *backend_, [&](const std::string& w) { warnings_.push_back(w); }); });
   }
 
   std::filesystem::path directory_;
@@ -61,7 +62,8 @@ class SpoiledModel : public testing::Test {
 
 TEST_F(SpoiledModel, UnknownTypeListsTheKnown) {
   set_config("model_type", "mamba");
-  EXPECT_NE(load_error().find("unknown model_type \"mamba\"; known: llada, Dream, llama, qwen2"), std::string::npos);
+  EXPECT_NE(load_error().find("unknown model_type \"mamba\"; known: llada, Dream, llama, qwen2"),
+            std::string::npos);
 }
 
 TEST_F(SpoiledModel, UnsupportedSwitchesAreNamed) {
@@ -165,9 +167,14 @@ TEST_F(TinyLlada, WatchingChangesNoBit) {
 }
 
 TEST_F(TinyLlada, BadIdsAndLengthsAreRefused) {
-  EXPECT_EQ(error_of([&] { forward({1, 2, 304}, {0}); }),
+  EXPECT_EQ(error_of([&] {
+              forward({1, 2, 304}, {0});
+            }),
             "token id 304 at position 2 is outside the vocabulary of 304");
-  EXPECT_EQ(error_of([&] { forward({1, -1}, {0}); }), "token id -1 at position 1 is outside the vocabulary of 304");
+  EXPECT_EQ(error_of([&] {
+              forward({1, -1}, {0});
+            }),
+            "token id -1 at position 1 is outside the vocabulary of 304");
   EXPECT_EQ(error_of([&] { forward(std::vector<TokenId>(513, 1), {0}); }),
             "the sequence has 513 tokens, more than the model's context of 512");
   EXPECT_EQ(error_of([&] { forward({}, {}); }), "the sequence is empty, expected at least one token id");

@@ -23,8 +23,9 @@ std::vector<float> rope_frequencies(const ModelConfig& config) {
       f = f / static_cast<float>(s.factor);
       continue;
     }
-    const float smooth = (static_cast<float>(s.original_context) / wavelength - static_cast<float>(s.low_freq_factor)) /
-                         static_cast<float>(s.high_freq_factor - s.low_freq_factor);
+    const float smooth =
+        (static_cast<float>(s.original_context) / wavelength - static_cast<float>(s.low_freq_factor)) /
+        static_cast<float>(s.high_freq_factor - s.low_freq_factor);
     f = (1.0f - smooth) * f / static_cast<float>(s.factor) + smooth * f;
   }
   return frequencies;
@@ -41,7 +42,8 @@ RopeTable make_rope_table(const ModelConfig& config, Backend& backend) {
       sines[p * half + i] = std::sin(angle);
     }
   }
-  RopeTable table{backend.allocate(config.context, config.D / 2), backend.allocate(config.context, config.D / 2)};
+  RopeTable table{backend.allocate(config.context, config.D / 2),
+                  backend.allocate(config.context, config.D / 2)};
   backend.upload(cosines, table.cosines);
   backend.upload(sines, table.sines);
   return table;

@@ -10,8 +10,8 @@ class Tap {
  public:
   virtual ~Tap() = default;
 
-  // What a layer's attention should measure and how it is to be changed. Spans and pointers must stay valid until
-  // measured() returns. Everything empty: plain attention.
+  // What a layer's attention should measure and how it is to be changed. Spans and pointers must stay valid
+  // until measured() returns. Everything empty: plain attention.
   struct Plan {
     const AttentionRequest* request = nullptr;
     std::span<const float> key_bias;   // [N] or [H·N]
@@ -19,10 +19,12 @@ class Tap {
   };
   virtual Plan plan(Index /*layer*/, Index /*sequence*/) { return {}; }
 
-  // Handed what was measured, if anything was asked. kAgain: the layer's attention runs again for this sequence with
-  // what plan() then says.
+  // Handed what was measured, if anything was asked. kAgain: the layer's attention runs again for this
+  // sequence with what plan() then says.
   enum class Next { kGoOn, kAgain };
-  virtual Next measured(Index /*layer*/, Index /*sequence*/, const AttentionStats& /*stats*/) { return Next::kGoOn; }
+  virtual Next measured(Index /*layer*/, Index /*sequence*/, const AttentionStats& /*stats*/) {
+    return Next::kGoOn;
+  }
 
   // Hidden states: depth 0 is the embedding, l the output of layer l, the last one after the final norm.
   virtual bool wants_hidden() const { return false; }

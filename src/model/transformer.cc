@@ -18,7 +18,8 @@ struct Transformer::Batch {
   Tensor qkv, attended;
 };
 
-Transformer::Transformer(const std::filesystem::path& directory, Backend& backend, const WarningSink& warnings)
+Transformer::Transformer(const std::filesystem::path& directory, Backend& backend,
+                         const WarningSink& warnings)
     : config_(read_model_config(directory)), checkpoint_(Checkpoint::open(directory)), backend_(backend) {
   verify_weights(config_, checkpoint_, directory.string(), warnings);
   const WeightNames& names = config_.family->weights;
@@ -54,7 +55,8 @@ Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequ
   batch.sequences = sequences;
   for (const ForwardSequence& s : sequences) {
     const Index row = std::ssize(batch.ids), start = s.cache != nullptr ? s.cache->length : 0;
-    check(s.cache == nullptr || config_.family->kind == ModelKind::kCausal, "only causal models have a cache");
+    check(s.cache == nullptr || config_.family->kind == ModelKind::kCausal,
+          "only causal models have a cache");
     if (s.ids.empty()) fail("the sequence is empty, expected at least one token id");
     const Index total = start + std::ssize(s.ids);
     if (total > config_.context) {
@@ -93,7 +95,8 @@ Tensor Transformer::forward(std::span<const ForwardSequence> sequences, Tap* tap
       x = gather(x, batch.read_rows);
     }
     const Layer& layer = layers_[static_cast<std::size_t>(l)];
-    backend_.leave_layer({*layer.o, layer.mlp_norm, config_.rms_epsilon, *layer.gate_up, *layer.down}, attended, x);
+    backend_.leave_layer({*layer.o, layer.mlp_norm, config_.rms_epsilon, *layer.gate_up, *layer.down},
+                         attended, x);
   }
   Tensor normed = backend_.allocate(x.rows(), config_.E);
   backend_.rms_norm(x, final_norm_, config_.rms_epsilon, normed);
@@ -126,10 +129,8 @@ Tensor Transformer::attend(Index l, const Tensor& x, Batch& batch, Tap* tap) con
     const ForwardSequence& s = batch.sequences[i];
     const Index T = std::ssize(s.ids);
     const Tensor rows = batch.qkv.row_range(batch.first_row[i], T);
-    AttentionSequence part{.first_row = batch.first_row[i],
-                           .T = T,
-                           .k = rows.col_range(Q, KV),
-                           .v = rows.col_range(Q + KV, KV)};
+    AttentionSequence part{
+        .first_row = batch.first_row[i], .T = T, .k = rows.col_range(Q, KV), .v = rows.col_range(Q + KV, KV)};
     if (s.cache != nullptr) {
       const auto at = static_cast<std::size_t>(l);
       backend_.copy_rows(part.k, s.cache->keys[at].row_range(s.cache->length, T));

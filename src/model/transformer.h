@@ -14,7 +14,8 @@
 
 namespace buoy {
 
-// Keys and values of the positions a causal model has already seen. One per sequence; grows up to its capacity.
+// Keys and values of the positions a causal model has already seen. One per sequence; grows up to its
+// capacity.
 struct KvCache {
   Index length = 0;
   std::vector<Tensor> keys, values;  // per layer [capacity, Hkv·D], rotated
@@ -30,22 +31,22 @@ struct ForwardSequence {
 // Const after loading and shared by all who generate; the backend is used by one caller at a time.
 class Transformer {
  public:
-  // Opens, checks and loads a checkpoint directory. Throws Error listing every problem at once. The backend must
-  // outlive the model.
+  // Opens, checks and loads a checkpoint directory. Throws Error listing every problem at once. The backend
+  // must outlive the model.
   Transformer(const std::filesystem::path& directory, Backend& backend, const WarningSink& warnings);
 
   const ModelConfig& config() const { return config_; }
   Backend& backend() const { return backend_; }
 
-  // Logits [Σ|read_rows|, V] of a batch of sequences, one pass. Throws Error for ids outside the vocabulary and for
-  // sequences longer than the context. A sequence's result does not depend on the others.
+  // Logits [Σ|read_rows|, V] of a batch of sequences, one pass. Throws Error for ids outside the vocabulary
+  // and for sequences longer than the context. A sequence's result does not depend on the others.
   Tensor forward(std::span<const ForwardSequence> sequences, Tap* tap = nullptr) const;
 
   KvCache make_cache(Index capacity) const;
 
  private:
   struct Layer {
-    Tensor attention_norm, mlp_norm;      // [1, E]
+    Tensor attention_norm, mlp_norm;  // [1, E]
     std::unique_ptr<Linear> qkv, o, gate_up, down;
   };
   struct Batch;
@@ -53,8 +54,8 @@ class Transformer {
   Layer load_layer(Index l) const;
   Batch make_batch(std::span<const ForwardSequence> sequences) const;
   Tensor attend(Index l, const Tensor& x, Batch& batch, Tap* tap) const;
-  void run_attention(Index l, const std::vector<AttentionSequence>& parts, AttentionArgs args, const Tensor& out,
-                     Tap* tap) const;
+  void run_attention(Index l, const std::vector<AttentionSequence>& parts, AttentionArgs args,
+                     const Tensor& out, Tap* tap) const;
   Tensor gather(const Tensor& x, std::span<const Index> rows) const;
 
   ModelConfig config_;

@@ -1,10 +1,10 @@
 #include "model/weights.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cstring>
 #include <set>
+
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 
@@ -18,7 +18,8 @@ bool is_weight_type(DType dtype) {
 // "a, b, c and 4 more".
 std::string shorten(const std::vector<std::string>& items, std::size_t most) {
   const std::size_t shown = std::min(items.size(), most);
-  std::string text = fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<Index>(shown), ", "));
+  std::string text =
+      fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<Index>(shown), ", "));
   if (items.size() > shown) text += fmt::format(" and {} more", items.size() - shown);
   return text;
 }
@@ -119,7 +120,8 @@ void verify_weights(const ModelConfig& config, const Checkpoint& checkpoint, con
   }
   for (const ExpectedTensor& want : expected_tensors(config)) {
     const Index bad = count_nonfinite(*checkpoint.find(want.name));
-    if (bad > 0) warn(warnings, fmt::format("{}: \"{}\" holds {} NaN or infinite weights", place, want.name, bad));
+    if (bad > 0)
+      warn(warnings, fmt::format("{}: \"{}\" holds {} NaN or infinite weights", place, want.name, bad));
   }
 }
 

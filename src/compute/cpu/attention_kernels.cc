@@ -26,8 +26,8 @@ constexpr int kTileRows = kLanes >= 16 ? 12 : 6;
 
 // c[R, NV·lanes] = Σ_k a[r, k]·b[k, :], k in order, one chain of fused multiply-adds per element.
 template <int R, int NV>
-HWY_INLINE void multiply_tile(const float* HWY_RESTRICT a, Index a_stride, const float* HWY_RESTRICT b, Index b_stride,
-                              Index K, float* HWY_RESTRICT c, Index c_stride) {
+HWY_INLINE void multiply_tile(const float* HWY_RESTRICT a, Index a_stride, const float* HWY_RESTRICT b,
+                              Index b_stride, Index K, float* HWY_RESTRICT c, Index c_stride) {
   const F32 d;
   V sum[R][NV];
   for (int r = 0; r < R; ++r) {
@@ -48,8 +48,8 @@ HWY_INLINE void multiply_tile(const float* HWY_RESTRICT a, Index a_stride, const
 
 // Any number of rows: whole tiles, then single rows.
 template <int NV>
-HWY_INLINE void multiply_rows(const float* a, Index a_stride, Index rows, const float* b, Index b_stride, Index K,
-                              float* c, Index c_stride) {
+HWY_INLINE void multiply_rows(const float* a, Index a_stride, Index rows, const float* b, Index b_stride,
+                              Index K, float* c, Index c_stride) {
   Index r = 0;
   for (; r + kTileRows <= rows; r += kTileRows) {
     multiply_tile<kTileRows, NV>(a + r * a_stride, a_stride, b, b_stride, K, c + r * c_stride, c_stride);
@@ -64,8 +64,8 @@ HWY_INLINE void multiply_rows(const float* a, Index a_stride, Index rows, const 
 
 // kDepth: the head size where it is known to the compiler, else 0.
 template <Index kDepth>
-HWY_INLINE void score_panels(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip,
-                             Index stride) {
+HWY_INLINE void score_panels(const float* queries, Index rows, Index D, const float* keys, Index N,
+                             float* strip, Index stride) {
   const Index depth = kDepth > 0 ? kDepth : D;
   for (Index first = 0; first < N; first += kKeyPanel) {
     const float* panel = keys + first * depth;
@@ -75,14 +75,16 @@ HWY_INLINE void score_panels(const float* queries, Index rows, Index D, const fl
   }
 }
 
-void ScoreStrip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride) {
+void ScoreStrip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip,
+                Index stride) {
   if (D == 32) return score_panels<32>(queries, rows, D, keys, N, strip, stride);
   if (D == 64) return score_panels<64>(queries, rows, D, keys, N, strip, stride);
   if (D == 128) return score_panels<128>(queries, rows, D, keys, N, strip, stride);
   score_panels<0>(queries, rows, D, keys, N, strip, stride);
 }
 
-void WeighValues(const float* strip, Index stride, Index rows, Index N, const float* values, Index D, float* out) {
+void WeighValues(const float* strip, Index stride, Index rows, Index N, const float* values, Index D,
+                 float* out) {
   const Index width = padded_values(D);
   Index v = 0;
   for (; v + 2 * kLanes <= width; v += 2 * kLanes) {
@@ -143,7 +145,8 @@ void ScaleRows(const float* from, Index from_stride, Index rows, Index n, const 
 }
 
 template <int R>
-HWY_INLINE void add_column_rows(const float* strip, Index stride, const float* inverse, Index N, float* columns) {
+HWY_INLINE void add_column_rows(const float* strip, Index stride, const float* inverse, Index N,
+                                float* columns) {
   const F32 d;
   V scale[R];
   for (int r = 0; r < R; ++r) scale[r] = hn::Set(d, inverse[r]);
@@ -198,7 +201,8 @@ void scale_rows(const float* from, Index from_stride, Index rows, Index n, const
   HWY_DYNAMIC_DISPATCH(ScaleRows)(from, from_stride, rows, n, scales, to, to_stride);
 }
 
-void score_strip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip, Index stride) {
+void score_strip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip,
+                 Index stride) {
   HWY_DYNAMIC_DISPATCH(ScoreStrip)(queries, rows, D, keys, N, strip, stride);
 }
 
@@ -206,11 +210,13 @@ SoftmaxRow softmax_row(float* scores, const float* bias, Index visible, Index wi
   return HWY_DYNAMIC_DISPATCH(Softmax)(scores, bias, visible, width);
 }
 
-void add_columns(const float* strip, Index stride, Index rows, const float* inverse, Index N, float* columns) {
+void add_columns(const float* strip, Index stride, Index rows, const float* inverse, Index N,
+                 float* columns) {
   HWY_DYNAMIC_DISPATCH(AddColumns)(strip, stride, rows, inverse, N, columns);
 }
 
-void weigh_values(const float* strip, Index stride, Index rows, Index N, const float* values, Index D, float* out) {
+void weigh_values(const float* strip, Index stride, Index rows, Index N, const float* values, Index D,
+                  float* out) {
   HWY_DYNAMIC_DISPATCH(WeighValues)(strip, stride, rows, N, values, D, out);
 }
 

@@ -11,9 +11,13 @@
 namespace buoy {
 namespace {
 
-std::size_t cells(Index count) { return static_cast<std::size_t>(count); }
+std::size_t cells(Index count) {
+  return static_cast<std::size_t>(count);
+}
 
-Index strip_count(const AttentionSequence& s) { return (s.T + kStripRows - 1) / kStripRows; }
+Index strip_count(const AttentionSequence& s) {
+  return (s.T + kStripRows - 1) / kStripRows;
+}
 
 // Enough tasks to keep many cores busy with few heads, few enough that partial column sums stay small.
 Index tasks_per_head(const AttentionArgs& args, const AttentionSequence& s) {
@@ -31,12 +35,12 @@ struct CpuAttention::Strip {
   const AttentionArgs& args;
   const AttentionSequence& s;
   Index sequence, h;
-  Index first, rows;   // queries [first, first + rows)
-  Index keys;          // keys that any of them sees
+  Index first, rows;  // queries [first, first + rows)
+  Index keys;         // keys that any of them sees
   Index stride;
-  float* weights;      // [rows, stride] unnormalised
-  float* outputs;      // [rows, padded_values(D)]
-  float* inverse;      // [rows] 1 / Σ weights
+  float* weights;  // [rows, stride] unnormalised
+  float* outputs;  // [rows, padded_values(D)]
+  float* inverse;  // [rows] 1 / Σ weights
 };
 
 CpuAttention::CpuAttention(ThreadPool& pool) : pool_(pool), scratch_(cells(pool.size())) {}
@@ -45,10 +49,10 @@ void CpuAttention::run(const AttentionArgs& args, const Tensor& out) {
   check_attention(args, out);
   plan(args);
   pack(args);
-  pool_.run(std::ssize(tasks_), [&](Index t, int thread) {
-    run_task(args, tasks_[cells(t)], out, scratch_[cells(thread)]);
-  });
-  const bool recorded = std::ranges::any_of(args.sequences, [](const auto& s) { return s.request != nullptr; });
+  pool_.run(std::ssize(tasks_),
+            [&](Index t, int thread) { run_task(args, tasks_[cells(t)], out, scratch_[cells(thread)]); });
+  const bool recorded =
+      std::ranges::any_of(args.sequences, [](const auto& s) { return s.request != nullptr; });
   if (!recorded) return;
   pool_.run(std::ssize(args.sequences) * args.H,
             [&](Index i, int) { merge_head(args, i / args.H, i % args.H); });
@@ -65,13 +69,16 @@ void CpuAttention::plan(const AttentionArgs& args) {
     for (Index h = 0; h < args.H; ++h) {
       for (Index p = 0; p < parts; ++p) {
         // Whole strips but for the last one of the sequence: short strips waste the kernels' registers.
-        const auto begin = [&](Index part) { return std::min(s.T, strip_count(s) * part / parts * kStripRows); };
+        const auto begin = [&](Index part) {
+          return std::min(s.T, strip_count(s) * part / parts * kStripRows);
+        };
         tasks_.push_back({.sequence = q, .h = h, .first = begin(p), .last = begin(p + 1), .columns = {}});
       }
     }
     if (s.request == nullptr) continue;
     prepare_stats(args, s);
-    for (Index r = 0; r < std::ssize(s.request->rows); ++r) asked_[cells(q)].emplace_back(s.request->rows[cells(r)], r);
+    for (Index r = 0; r < std::ssize(s.request->rows); ++r)
+      asked_[cells(q)].emplace_back(s.request->rows[cells(r)], r);
     std::ranges::sort(asked_[cells(q)]);
   }
 }
@@ -82,14 +89,15 @@ void CpuAttention::pack(const AttentionArgs& args) {
   pool_.run(std::ssize(args.sequences) * args.Hkv, [&](Index i, int) {
     const AttentionSequence& s = args.sequences[cells(i / args.Hkv)];
     const Index N = s.k.rows(), head = i % args.Hkv * D;
-    std::vector<float>& packed = packed_[cells(i)];
+    AlignedFloats& packed = packed_[cells(i)];
     packed.resize(cells(padded_keys(N) * D + N * width));
     pack_keys(s.k.row<float>(0) + head, s.k.stride(), N, D, packed.data());
     pack_values(s.v.row<float>(0) + head, s.v.stride(), N, D, packed.data() + padded_keys(N) * D);
   });
 }
 
-void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor& out, std::vector<float>& scratch) {
+void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor& out,
+                            AlignedFloats& scratch) {
   const AttentionSequence& s = args.sequences[cells(task.sequence)];
   const Index D = args.D, N = s.k.rows(), stride = strip_stride(N);
   const float* keys = packed_[cells(task.sequence * args.Hkv + task.h / (args.H / args.Hkv))].data();
@@ -99,9 +107,9 @@ void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor&
   if (s.request != nullptr && !s.request->query_groups.empty()) {
     task.columns.assign(cells(s.request->group_count * padded_keys(N)), 0.0f);
   }
-  scratch.resize(cells(kStripRows * (D + stride + padded_values(D) + 1)));
+  scratch.resize(cells(kStripRows * (stride + 2 * padded_values(D) + 1)));
   float* queries = scratch.data();
-  float* weights = queries + kStripRows * D;
+  float* weights = queries + kStripRows * padded_values(D);
   float* outputs = weights + kStripRows * stride;
   float* inverse = outputs + kStripRows * padded_values(D);
   // Scores are kept in base 2, where exp is cheaper: exp(s) = 2^(s·log2 e).
@@ -111,8 +119,10 @@ void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor&
   for (Index first = task.first; first < task.last; first += kStripRows) {
     const Index rows = std::min(kStripRows, task.last - first);
     const Index keys_seen = visible_keys(args, s, first + rows - 1);
-    const Strip strip{args, s, task.sequence, task.h, first, rows, keys_seen, stride, weights, outputs, inverse};
-    scale_rows(args.q.row<float>(s.first_row + first) + task.h * D, args.q.stride(), rows, D, scales, queries, D);
+    const Strip strip{args,      s,      task.sequence, task.h,  first,  rows,
+                      keys_seen, stride, weights,       outputs, inverse};
+    scale_rows(args.q.row<float>(s.first_row + first) + task.h * D, args.q.stride(), rows, D, scales, queries,
+               D);
     score_strip(queries, rows, D, keys, keys_seen, weights, stride);
     for (Index r = 0; r < rows; ++r) {
       const SoftmaxRow row =
@@ -204,7 +214,8 @@ void CpuAttention::merge_head(const AttentionArgs& args, Index sequence, Index h
   if (s.request->output_norms) {
     double sum = 0;
     for (Index p = 0; p < parts; ++p) sum += task[p].output_norms;
-    s.stats->mean_output_norm[cells(h)] = static_cast<float>(sum / static_cast<double>(std::max<Index>(1, s.T)));
+    s.stats->mean_output_norm[cells(h)] =
+        static_cast<float>(sum / static_cast<double>(std::max<Index>(1, s.T)));
     if (h % (args.H / args.Hkv) == 0) measure_value_norms(args, s, h / (args.H / args.Hkv));
   }
   if (s.request->qk_means) measure_qk_means(args, s, h);

@@ -6,6 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "compute/attention.h"
+#include "compute/host_memory.h"
 
 namespace buoy {
 
@@ -16,29 +17,30 @@ class CpuAttention {
   void run(const AttentionArgs& args, const Tensor& out);
 
  private:
-  // A run of consecutive queries of one head. How a sequence is cut into tasks depends on its own shape alone, so
-  // the order in which partial sums merge does too.
+  // A run of consecutive queries of one head. How a sequence is cut into tasks depends on its own shape
+  // alone, so the order in which partial sums merge does too.
   struct Task {
     Index sequence, h;
-    Index first, last;             // queries [first, last)
-    std::vector<float> columns;    // [group_count, padded N], when asked for
-    double output_norms = 0;       // Σ over its queries
+    Index first, last;        // queries [first, last)
+    AlignedFloats columns;    // [group_count, padded N], when asked for
+    double output_norms = 0;  // Σ over its queries
   };
   struct Strip;
 
   void plan(const AttentionArgs& args);
   void pack(const AttentionArgs& args);
-  void run_task(const AttentionArgs& args, Task& task, const Tensor& out, std::vector<float>& scratch);
+  void run_task(const AttentionArgs& args, Task& task, const Tensor& out, AlignedFloats& scratch);
   void finish_strip(const Strip& strip, Task& task, const Tensor& out);
   void record_asked_row(const Strip& strip, Index r, float sum, float weighted);
   void merge_head(const AttentionArgs& args, Index sequence, Index h);
 
   ThreadPool& pool_;
   std::vector<Task> tasks_;
-  std::vector<Index> first_task_;                                  // per sequence
-  std::vector<std::vector<std::pair<Index, Index>>> asked_;        // per sequence: (query, place in request), sorted
-  std::vector<std::vector<float>> packed_;                         // per (sequence, key head): keys, then values
-  std::vector<std::vector<float>> scratch_;                        // per thread
+  std::vector<Index> first_task_;  // per sequence
+  std::vector<std::vector<std::pair<Index, Index>>>
+      asked_;                           // per sequence: (query, place in request), sorted
+  std::vector<AlignedFloats> packed_;   // per (sequence, key head): keys, then values
+  std::vector<AlignedFloats> scratch_;  // per thread
 };
 
 }  // namespace buoy

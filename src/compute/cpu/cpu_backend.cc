@@ -23,7 +23,10 @@ constexpr Index kCachedWeightBytes = Index{2} << 20;
 class CpuBackend : public Backend {
  public:
   explicit CpuBackend(const CpuOptions& options)
-      : options_(options), pool_(options.threads), attention_(pool_), scratch_(static_cast<std::size_t>(pool_.size())) {
+      : options_(options),
+        pool_(options.threads),
+        attention_(pool_),
+        scratch_(static_cast<std::size_t>(pool_.size())) {
     limit_instructions(options.instructions);
   }
 
@@ -33,12 +36,14 @@ class CpuBackend : public Backend {
 
   void upload(std::span<const float> from, const Tensor& to) override {
     check(std::ssize(from) == to.rows() * to.cols(), "upload fits");
-    for (Index r = 0; r < to.rows(); ++r) std::copy_n(from.data() + r * to.cols(), to.cols(), to.row<float>(r));
+    for (Index r = 0; r < to.rows(); ++r)
+      std::copy_n(from.data() + r * to.cols(), to.cols(), to.row<float>(r));
   }
 
   void download(const Tensor& from, std::span<float> to) override {
     check(std::ssize(to) == from.rows() * from.cols(), "download fits");
-    for (Index r = 0; r < from.rows(); ++r) std::copy_n(from.row<float>(r), from.cols(), to.data() + r * from.cols());
+    for (Index r = 0; r < from.rows(); ++r)
+      std::copy_n(from.row<float>(r), from.cols(), to.data() + r * from.cols());
   }
 
   std::unique_ptr<Linear> make_linear(std::span<const TensorView> weights,
@@ -70,7 +75,8 @@ class CpuBackend : public Backend {
   void rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) override {
     for_rows(x.rows(), [&](Index r) {
       const Index position = positions[static_cast<std::size_t>(r)];
-      rope_row(x.row<float>(r), x.cols() / D, D, table.cosines.row<float>(position), table.sines.row<float>(position));
+      rope_row(x.row<float>(r), x.cols() / D, D, table.cosines.row<float>(position),
+               table.sines.row<float>(position));
     });
   }
 
@@ -93,8 +99,9 @@ class CpuBackend : public Backend {
 
   void attention(const AttentionArgs& args, const Tensor& out) override { attention_.run(args, out); }
 
-  // Small layers are worked off tile by tile, each thread keeping its rows in cache from one end to the other; in large
-  // ones the weights would not stay there, and operation by operation is faster. The bits are the same.
+  // Small layers are worked off tile by tile, each thread keeping its rows in cache from one end to the
+  // other; in large ones the weights would not stay there, and operation by operation is faster. The bits are
+  // the same.
   void enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& qkv) override {
     const auto& weights = static_cast<const CpuLinear&>(layer.qkv);
     if (!stays_in_cache(weights.packed_bytes())) return Backend::enter_layer(layer, x, qkv);
@@ -115,10 +122,12 @@ class CpuBackend : public Backend {
     const auto& o = static_cast<const CpuLinear&>(layer.o);
     const auto& gate_up = static_cast<const CpuLinear&>(layer.gate_up);
     const auto& down = static_cast<const CpuLinear&>(layer.down);
-    if (o.packed_bytes() == 0 || !stays_in_cache(o.packed_bytes() + gate_up.packed_bytes() + down.packed_bytes())) {
+    if (o.packed_bytes() == 0 ||
+        !stays_in_cache(o.packed_bytes() + gate_up.packed_bytes() + down.packed_bytes())) {
       return Backend::leave_layer(layer, attended, x);
     }
-    const std::vector<Tensor> normed = tiles(x.cols()), wide = tiles(gate_up.outputs()), gated = tiles(down.inputs());
+    const std::vector<Tensor> normed = tiles(x.cols()), wide = tiles(gate_up.outputs()),
+                              gated = tiles(down.inputs());
     for_tiles(x.rows(), [&](Index first, Index rows, std::size_t thread) {
       const Tensor mine = x.row_range(first, rows), norm = normed[thread].row_range(0, rows);
       const Tensor up = wide[thread].row_range(0, rows), product = gated[thread].row_range(0, rows);
@@ -147,7 +156,9 @@ class CpuBackend : public Backend {
   }
 
  private:
-  static bool stays_in_cache(Index weight_bytes) { return weight_bytes > 0 && weight_bytes <= kCachedWeightBytes; }
+  static bool stays_in_cache(Index weight_bytes) {
+    return weight_bytes > 0 && weight_bytes <= kCachedWeightBytes;
+  }
 
   static void norm_rows(const Tensor& x, const Tensor& weight, float epsilon, const Tensor& out) {
     for (Index r = 0; r < x.rows(); ++r) {
@@ -162,7 +173,8 @@ class CpuBackend : public Backend {
     return made;
   }
 
-  // body(first row, rows, thread) for tiles of rows: whole ones, or smaller where there are too few for all threads.
+  // body(first row, rows, thread) for tiles of rows: whole ones, or smaller where there are too few for all
+  // threads.
   template <class Body>
   void for_tiles(Index rows, const Body& body) {
     const Index even_share = (rows / pool_.size() + 15) / 16 * 16;
@@ -190,6 +202,8 @@ class CpuBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) { return std::make_unique<CpuBackend>(options); }
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
+  return std::make_unique<CpuBackend>(options);
+}
 
 }  // namespace buoy

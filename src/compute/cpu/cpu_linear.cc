@@ -15,7 +15,9 @@ Index panel_width(Index K, Index outputs) {
   return std::min(outputs, std::clamp<Index>(fitting, 64, 1024));
 }
 
-std::size_t round_up_64(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+std::size_t round_up_64(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 
 // First address of a 64-byte line inside a buffer that was made 64 bytes larger for this.
 std::byte* align_64(std::byte* p) {
@@ -30,8 +32,8 @@ std::shared_ptr<const TileMatmul> TileMatmuls::get(Index K, Index n) {
   return found;
 }
 
-CpuLinear::CpuLinear(std::span<const TensorView> weights, std::span<const TensorView> biases, Widen widen_mode,
-                     TileMatmuls& matmuls, ThreadPool& pool)
+CpuLinear::CpuLinear(std::span<const TensorView> weights, std::span<const TensorView> biases,
+                     Widen widen_mode, TileMatmuls& matmuls, ThreadPool& pool)
     : K_(weights[0].shape[1]), parts_(weights.begin(), weights.end()) {
   for (const TensorView& part : weights) outputs_ += part.shape[0];
   for (const TensorView& part : biases) {
@@ -77,8 +79,8 @@ std::size_t CpuLinear::scratch_bytes(const Panel& panel) const {
   return 64 + round_up_64(panel.matmul->scratch_bytes()) + round_up_64(tile) + repack;
 }
 
-void CpuLinear::run_rows(const Panel& panel, const void* packed, const Tensor& x, Index first, Index last, Store store,
-                         const Tensor& y, std::byte* scratch) const {
+void CpuLinear::run_rows(const Panel& panel, const void* packed, const Tensor& x, Index first, Index last,
+                         Store store, const Tensor& y, std::byte* scratch) const {
   auto* tile = reinterpret_cast<float*>(scratch + round_up_64(panel.matmul->scratch_bytes()));
   const float* bias = bias_.empty() ? nullptr : bias_.data() + panel.first;
   const bool in_place = store == Store::kOverwrite && bias == nullptr && panel.n == y.stride();
@@ -99,7 +101,8 @@ void CpuLinear::run_rows(const Panel& panel, const void* packed, const Tensor& x
 
 void CpuLinear::run(const Tensor& x, Store store, const Tensor& y, ThreadPool& pool,
                     std::vector<std::vector<std::byte>>& scratch) const {
-  check(x.cols() == K_ && x.stride() == K_ && y.cols() == outputs_ && x.rows() == y.rows(), "linear shapes fit");
+  check(x.cols() == K_ && x.stride() == K_ && y.cols() == outputs_ && x.rows() == y.rows(),
+        "linear shapes fit");
   const bool repack = panels_[0].packed.empty();
   // Packed panels are cut by rows too; a panel that has to be packed first is packed once, for all rows.
   const Index cuts = repack ? 1 : std::max<Index>(1, (x.rows() + TileMatmul::kRows - 1) / TileMatmul::kRows);
@@ -110,8 +113,8 @@ void CpuLinear::run(const Tensor& x, Store store, const Tensor& y, ThreadPool& p
     std::byte* base = align_64(mine.data());
     if (!repack) {
       const Index first = task % cuts * TileMatmul::kRows;
-      run_rows(panel, panel.packed.row<std::byte>(0), x, first, std::min(x.rows(), first + TileMatmul::kRows), store, y,
-               base);
+      run_rows(panel, panel.packed.row<std::byte>(0), x, first, std::min(x.rows(), first + TileMatmul::kRows),
+               store, y, base);
       return;
     }
     const auto tile = static_cast<std::size_t>(TileMatmul::kRows * panel.n) * sizeof(float);
@@ -123,7 +126,8 @@ void CpuLinear::run(const Tensor& x, Store store, const Tensor& y, ThreadPool& p
   });
 }
 
-void CpuLinear::run_here(const Tensor& x, Store store, const Tensor& y, std::vector<std::byte>& scratch) const {
+void CpuLinear::run_here(const Tensor& x, Store store, const Tensor& y,
+                         std::vector<std::byte>& scratch) const {
   for (const Panel& panel : panels_) {
     scratch.resize(std::max(scratch.size(), scratch_bytes(panel)));
     run_rows(panel, panel.packed.row<std::byte>(0), x, 0, x.rows(), store, y, align_64(scratch.data()));

@@ -43,7 +43,8 @@ constexpr float kExp2Floor = -125.0f;
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V simd_exp2(D d, V x) {
   const hn::RebindToSigned<D> di;
-  // Adding 1.5·2²³ rounds x to an integer n that then stands in the low bits, ready to be shifted to the exponent.
+  // Adding 1.5·2²³ rounds x to an integer n that then stands in the low bits, ready to be shifted to the
+  // exponent.
   const V magic = hn::Set(d, 12582912.0f);
   const V shifted = hn::Add(x, magic);
   const V r = hn::Sub(x, hn::Sub(shifted, magic));

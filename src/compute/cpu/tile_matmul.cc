@@ -1,11 +1,10 @@
 #include "compute/cpu/tile_matmul.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include <hwy/targets.h>
+#include <omp.h>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -27,13 +26,27 @@ void stay_on_this_thread() {
   static_cast<void>(done);
 }
 
+// oneDNN's handle on this machine's processor, and each thread's queue of work for it. Neither holds any
+// state of ours; making them anew for every tile would cost several percent of a small model's pass.
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::stream& thread_stream() {
+  thread_local dnnl::stream stream(cpu_engine());
+  return stream;
+}
+
 dnnl::primitive_attr caller_owned_scratch() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
 }
 
-std::size_t round_up_64(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+std::size_t round_up_64(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 
 }  // namespace
 
@@ -42,16 +55,18 @@ void limit_instructions(Instructions instructions) {
   // A second call in the same process is refused by oneDNN, harmlessly: the first limit stays.
   dnnl_set_max_cpu_isa(avx2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_avx512_core);
 #if HWY_ARCH_X86
-  if (avx2) hwy::DisableTargets(~static_cast<std::uint32_t>(HWY_AVX2 | HWY_SSE4 | HWY_SSSE3 | HWY_STATIC_TARGET));
+  if (avx2)
+    hwy::DisableTargets(~static_cast<std::uint32_t>(HWY_AVX2 | HWY_SSE4 | HWY_SSSE3 | HWY_STATIC_TARGET));
 #endif
 }
 
-TileMatmul::TileMatmul(Index K, Index n) : K_(K), n_(n), engine_(dnnl::engine::kind::cpu, 0) {
+TileMatmul::TileMatmul(Index K, Index n) : K_(K), n_(n) {
   stay_on_this_thread();
   memory::desc b({K, n}, kF32, memory::format_tag::any);
   for (const Index rows : kLadder) {
     const memory::desc a({rows, K}, kF32, memory::format_tag::ab), c({rows, n}, kF32, memory::format_tag::ab);
-    const dnnl::matmul::primitive_desc description = make_matmul(engine_, a, b, c, caller_owned_scratch());
+    const dnnl::matmul::primitive_desc description =
+        make_matmul(cpu_engine(), a, b, c, caller_owned_scratch());
     if (rungs_.empty()) {
       b = description.weights_desc();
       implementation_ = description.impl_info_str();
@@ -69,19 +84,20 @@ TileMatmul::TileMatmul(Index K, Index n) : K_(K), n_(n), engine_(dnnl::engine::k
 
 void TileMatmul::pack(const float* rows, void* packed) const {
   stay_on_this_thread();
-  dnnl::stream stream(engine_);
-  const memory from({{K_, n_}, kF32, memory::format_tag::ba}, engine_, const_cast<float*>(rows));
-  memory to(rungs_[0].description.weights_desc(), engine_, packed);
+  dnnl::stream& stream = thread_stream();
+  const memory from({{K_, n_}, kF32, memory::format_tag::ba}, cpu_engine(), const_cast<float*>(rows));
+  memory to(rungs_[0].description.weights_desc(), cpu_engine(), packed);
   dnnl::reorder(from, to).execute(stream, const_cast<memory&>(from), to);
   stream.wait();
 }
 
-void TileMatmul::execute(const Rung& rung, const float* a, const void* packed, float* c, void* scratch) const {
-  dnnl::stream stream(engine_);
-  memory src(rung.description.src_desc(), engine_, const_cast<float*>(a));
-  memory weights(rung.description.weights_desc(), engine_, const_cast<void*>(packed));
-  memory dst(rung.description.dst_desc(), engine_, c);
-  memory pad(rung.description.scratchpad_desc(), engine_, scratch);
+void TileMatmul::execute(const Rung& rung, const float* a, const void* packed, float* c,
+                         void* scratch) const {
+  dnnl::stream& stream = thread_stream();
+  memory src(rung.description.src_desc(), cpu_engine(), const_cast<float*>(a));
+  memory weights(rung.description.weights_desc(), cpu_engine(), const_cast<void*>(packed));
+  memory dst(rung.description.dst_desc(), cpu_engine(), c);
+  memory pad(rung.description.scratchpad_desc(), cpu_engine(), scratch);
   const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, src.get()},
                                   {DNNL_ARG_WEIGHTS, weights.get()},
                                   {DNNL_ARG_DST, dst.get()},
@@ -123,7 +139,8 @@ void TileMatmul::keep_trustworthy_rungs() {
   };
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = draw(0, i);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = draw(1, i);
-  for (Index r = 0; r < kRows; ++r) std::copy_n(&a[cells(r * K_)], K_, &reversed[cells((kRows - 1 - r) * K_)]);
+  for (Index r = 0; r < kRows; ++r)
+    std::copy_n(&a[cells(r * K_)], K_, &reversed[cells((kRows - 1 - r) * K_)]);
   const Tensor packed = allocate_on_host(1, static_cast<Index>(packed_bytes_), DType::kU8);
   const Tensor scratch = allocate_on_host(1, static_cast<Index>(scratch_bytes_), DType::kU8);
   void *w = packed.row<char>(0), *s = scratch.row<char>(0);
@@ -141,7 +158,8 @@ void TileMatmul::keep_trustworthy_rungs() {
     if (rung.rows == kRows) return false;
     for (const Index first : {Index{0}, kRows / 2 - 1, kRows - rung.rows}) {
       execute(rung, &a[cells(first * K_)], w, got.data(), s);
-      if (std::memcmp(&expected[cells(first * n_)], got.data(), row_bytes * cells(rung.rows)) != 0) return true;
+      if (std::memcmp(&expected[cells(first * n_)], got.data(), row_bytes * cells(rung.rows)) != 0)
+        return true;
     }
     return false;
   });

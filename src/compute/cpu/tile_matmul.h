@@ -1,4 +1,5 @@
-// oneDNN float32 matmul cut into tiles of fixed shape, so that a row's result does not depend on the rows beside it.
+// oneDNN float32 matmul cut into tiles of fixed shape, so that a row's result does not depend on the rows
+// beside it.
 #pragma once
 
 #include <string>
@@ -10,21 +11,22 @@
 
 namespace buoy {
 
-// Call before anything else touches oneDNN or SIMD dispatch. AMX stays off in any case: float32 has no use for it,
-// and some virtual machines advertise it without supporting it.
+// Call before anything else touches oneDNN or SIMD dispatch. AMX stays off in any case: float32 has no use
+// for it, and some virtual machines advertise it without supporting it.
 void limit_instructions(Instructions instructions);
 
 // C[m, n] = A[m, K]·B[K, n] for one K and n, m up to kRows, on the calling thread.
 //
-// One primitive is made per rung of a ladder of row counts. A smaller rung is used only after it has been seen to give
-// the same bits as the largest; otherwise its rows are padded up to the next one that does.
+// One primitive is made per rung of a ladder of row counts. A smaller rung is used only after it has been
+// seen to give the same bits as the largest; otherwise its rows are padded up to the next one that does.
 class TileMatmul {
  public:
   static constexpr Index kRows = 64;
 
   TileMatmul(Index K, Index n);
 
-  // Bytes of B in the packed layout, and the packing itself from rows [n, K] (a weight as checkpoints hold it).
+  // Bytes of B in the packed layout, and the packing itself from rows [n, K] (a weight as checkpoints hold
+  // it).
   std::size_t packed_bytes() const { return packed_bytes_; }
   void pack(const float* rows, void* packed) const;
 
@@ -43,11 +45,11 @@ class TileMatmul {
     dnnl::matmul primitive;
   };
   void execute(const Rung& rung, const float* a, const void* packed, float* c, void* scratch) const;
-  void run_padded(const Rung& rung, const float* a, Index m, const void* packed, float* c, void* scratch) const;
+  void run_padded(const Rung& rung, const float* a, Index m, const void* packed, float* c,
+                  void* scratch) const;
   void keep_trustworthy_rungs();
 
   Index K_, n_;
-  dnnl::engine engine_;
   std::vector<Rung> rungs_;  // largest first
   std::size_t packed_bytes_ = 0, primitive_scratch_bytes_ = 0, scratch_bytes_ = 0;
   std::string implementation_;

@@ -30,7 +30,9 @@ double dot(const float* a, const float* b, Index n) {
   return sum;
 }
 
-double norm(const float* a, Index n) { return std::sqrt(dot(a, a, n)); }
+double norm(const float* a, Index n) {
+  return std::sqrt(dot(a, a, n));
+}
 
 // Row i of A; all zero when no key is visible.
 std::vector<double> attention_row(const Head& head, Index i) {
@@ -112,7 +114,8 @@ void run_head(const Head& head, const Tensor& out) {
   const AttentionRequest* want = head.s.request;
   const Index D = head.args.D;
   const double gain = head.s.head_gain.empty() ? 1.0 : head.s.head_gain[static_cast<std::size_t>(head.h)];
-  std::vector<double> columns(want != nullptr ? static_cast<std::size_t>(want->group_count * head.N) : 0, 0.0);
+  std::vector<double> columns(want != nullptr ? static_cast<std::size_t>(want->group_count * head.N) : 0,
+                              0.0);
   double norms = 0;
   for (Index i = 0; i < head.s.T; ++i) {
     const std::vector<double> row = attention_row(head, i);
@@ -131,13 +134,15 @@ void run_head(const Head& head, const Tensor& out) {
   AttentionStats& stats = *head.s.stats;
   if (!want->query_groups.empty()) {
     const std::size_t base = static_cast<std::size_t>(head.h) * columns.size();
-    for (std::size_t c = 0; c < columns.size(); ++c) stats.column_sums[base + c] = static_cast<float>(columns[c]);
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      stats.column_sums[base + c] = static_cast<float>(columns[c]);
   }
   if (want->output_norms) {
     const double count = static_cast<double>(std::max<Index>(1, head.s.T));
     stats.mean_output_norm[static_cast<std::size_t>(head.h)] = static_cast<float>(norms / count);
     for (Index j = 0; j < head.N; ++j) {
-      stats.value_norms[static_cast<std::size_t>(head.kv * head.N + j)] = static_cast<float>(norm(head.value(j), D));
+      stats.value_norms[static_cast<std::size_t>(head.kv * head.N + j)] =
+          static_cast<float>(norm(head.value(j), D));
     }
   }
   if (want->qk_means) measure_qk_means(head);

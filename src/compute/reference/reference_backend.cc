@@ -27,7 +27,8 @@ class ReferenceBackend : public Backend {
   void upload(std::span<const float> from, const Tensor& to) override {
     check(std::ssize(from) == to.rows() * to.cols(), "upload fits");
     for (Index r = 0; r < to.rows(); ++r) {
-      std::memcpy(to.row<float>(r), from.data() + r * to.cols(), static_cast<std::size_t>(to.cols()) * sizeof(float));
+      std::memcpy(to.row<float>(r), from.data() + r * to.cols(),
+                  static_cast<std::size_t>(to.cols()) * sizeof(float));
     }
   }
 
@@ -140,7 +141,8 @@ class ReferenceBackend : public Backend {
   std::vector<LogitSummary> summarize(const Tensor& logits) override {
     std::vector<LogitSummary> all(static_cast<std::size_t>(logits.rows()));
     for (std::size_t r = 0; r < all.size(); ++r) {
-      all[r] = summarize_row({logits.row<float>(static_cast<Index>(r)), static_cast<std::size_t>(logits.cols())});
+      all[r] =
+          summarize_row({logits.row<float>(static_cast<Index>(r)), static_cast<std::size_t>(logits.cols())});
     }
     return all;
   }
@@ -148,6 +150,8 @@ class ReferenceBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_reference_backend() { return std::make_unique<ReferenceBackend>(); }
+std::unique_ptr<Backend> make_reference_backend() {
+  return std::make_unique<ReferenceBackend>();
+}
 
 }  // namespace buoy
