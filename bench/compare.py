@@ -5,7 +5,7 @@
     python3 bench/compare.py --torch "env OPENBLAS_CORETYPE=SkylakeX python3"
 
 `--torch` is the command of a Python that has PyTorch; without it only Buoy is measured. Needs NumPy (to make the large
-random checkpoint). Each pair is run --rounds times in turn and the medians are divided.
+random checkpoint). Each pair is run --rounds times in turn; the best times are shown and divided.
 """
 import argparse
 import json
@@ -39,9 +39,9 @@ def torch(python, model, tokens, attention, repeat):
 
 
 def alternate(rounds, *jobs):
-    """Medians over rounds of each job's median_ms, run in turn."""
-    times = [[job()["median_ms"] for job in jobs] for _ in range(rounds)]
-    return [statistics.median(column) for column in zip(*times)]
+    """The best time of each job over all rounds, run in turn: on a shared machine the rest is other people's work."""
+    times = [[job()["best_ms"] for job in jobs] for _ in range(rounds)]
+    return [min(column) for column in zip(*times)]
 
 
 def main():
