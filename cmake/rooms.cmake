@@ -1,3 +1,6 @@
+# Builds the rooms' own tests and nothing else.
+add_custom_target(unit_tests)
+
 # buoy_room(name USES libs…): a static library from src/name/**.cc, and name_test from src/name/**_test.cc.
 function(buoy_room name)
   cmake_parse_arguments(ROOM "" "" "USES" ${ARGN})
@@ -12,6 +15,7 @@ function(buoy_room name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE buoy_${name} GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE BUOY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    add_dependencies(unit_tests ${name}_test)
     gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
   endif()
 endfunction()
