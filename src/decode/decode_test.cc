@@ -155,7 +155,7 @@ TEST(Llada, ThresholdCommitsTheSureAndAlwaysOne) {
   EXPECT_EQ(all[0].steps, 1);
 }
 
-TEST(Llada, EosOptionsHideAndDelayEos) {
+TEST(Llada, LogitsEosInfNeverProposesEos) {
   const Loaded loaded("llada");
   const std::vector<std::vector<TokenId>> prompt = {{5, 6, 7}};
   const auto hidden = generate_llada(loaded.model, prompt,
