@@ -61,7 +61,22 @@ void prepare_stats(const AttentionArgs& args, const AttentionSequence& s) {
   stats.score_means = sized(want.qk_means, args.H * N);
   stats.cosine_means = sized(want.qk_means, args.H * N);
   stats.norm_means = sized(want.qk_means, args.H * N);
+  stats.key_norms = sized(want.qk_means, args.Hkv * N);
   stats.matrix = sized(want.matrix, args.H * s.T * N);
+  stats.query_states = sized(want.states, args.H * s.T * args.D);
+  stats.key_states = sized(want.states, args.Hkv * N * args.D);
+}
+
+void copy_states(const AttentionArgs& args, const AttentionSequence& s) {
+  const auto copy_heads = [&](const Tensor& from, Index first_row, Index rows, Index heads, float* to) {
+    for (Index h = 0; h < heads; ++h) {
+      for (Index r = 0; r < rows; ++r) {
+        to = std::copy_n(from.row<float>(first_row + r) + h * args.D, args.D, to);
+      }
+    }
+  };
+  copy_heads(args.q, s.first_row, s.T, args.H, s.stats->query_states.data());
+  copy_heads(s.k, 0, s.k.rows(), args.Hkv, s.stats->key_states.data());
 }
 
 Index first_query_seeing(const AttentionArgs& args, const AttentionSequence& sequence, Index j) {

@@ -25,8 +25,9 @@ struct AttentionRequest {
   int key_group_count = 0;
 
   bool output_norms = false;  // mean over queries of ‖Σ_j A_ij v_j‖, and ‖v_j‖
-  bool qk_means = false;      // column means of score, cosine and norm (DEFINITIONS.md), O(N·D)
+  bool qk_means = false;      // column means of score, cosine and norm, and ‖k_j‖, O(N·D)
   bool matrix = false;        // the whole A; only under kMaxMatrixElements
+  bool states = false;        // the queries and keys themselves, after rotation
 };
 
 // H·T·N of a full matrix may not pass this (1 GiB of float32).
@@ -45,7 +46,10 @@ struct AttentionStats {
   std::vector<float> score_means;       // [H, N]  mean over the queries that may see j of q_i·k_j
   std::vector<float> cosine_means;      // [H, N]
   std::vector<float> norm_means;        // [H, N]
+  std::vector<float> key_norms;         // [Hkv, N]
   std::vector<float> matrix;            // [H, T, N]
+  std::vector<float> query_states;      // [H, T, D]
+  std::vector<float> key_states;        // [Hkv, N, D]
 };
 
 // One sequence of a batch. Query t stands at key position first_position + t; under kCausal it sees keys up
@@ -74,6 +78,9 @@ void check_attention(const AttentionArgs& args, const Tensor& out);
 
 // Sizes and zeroes the arrays of the answer that were asked for, and empties the others; argmax starts at -1.
 void prepare_stats(const AttentionArgs& args, const AttentionSequence& sequence);
+
+// Fills query_states and key_states. For backends whose tensors lie in the host's memory.
+void copy_states(const AttentionArgs& args, const AttentionSequence& sequence);
 
 // The first query that may see key j: the means of qk_means run from there to the last query.
 Index first_query_seeing(const AttentionArgs& args, const AttentionSequence& sequence, Index j);

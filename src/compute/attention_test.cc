@@ -42,7 +42,7 @@ struct Problem {
     request.rows = {s.T - 1, 0, s.T / 2};
     request.key_group_count = 2;
     for (Index j = 0; j < s.N; ++j) request.key_groups.push_back(static_cast<std::int8_t>(j % 3 - 1));
-    request.output_norms = request.qk_means = request.matrix = true;
+    request.output_norms = request.qk_means = request.matrix = request.states = true;
   }
 };
 
@@ -94,7 +94,10 @@ void expect_equal_answers(const Answer& got, const Answer& want, const Problem& 
   expect_close(got.stats.score_means, want.stats.score_means, "score means");
   expect_close(got.stats.cosine_means, want.stats.cosine_means, "cosine means");
   expect_close(got.stats.norm_means, want.stats.norm_means, "norm means");
+  expect_close(got.stats.key_norms, want.stats.key_norms, "key norms");
   expect_close(got.stats.matrix, want.stats.matrix, "matrix");
+  EXPECT_EQ(got.stats.query_states, want.stats.query_states);
+  EXPECT_EQ(got.stats.key_states, want.stats.key_states);
   // The argmax may differ only where two keys weigh the same.
   for (std::size_t i = 0; i < got.stats.argmax.size(); ++i) {
     if (got.stats.argmax[i] == want.stats.argmax[i]) continue;
@@ -179,7 +182,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{1, 45, 6, 6, 32, Mask::kCausal}, Shape{5, 77, 4, 2, 16, Mask::kCausal},
                     Shape{100, 33, 3, 3, 24, Mask::kFull}, Shape{97, 97, 2, 2, 128, Mask::kCausal},
                     Shape{130, 130, 6, 3, 64, Mask::kFull}, Shape{512, 512, 2, 1, 32, Mask::kFull},
-                    Shape{1000, 1000, 1, 1, 32, Mask::kCausal}));
+                    Shape{1000, 1000, 1, 1, 32, Mask::kCausal}, Shape{1, 1, 2, 1, 8, Mask::kCausal},
+                    Shape{2, 2, 2, 2, 8, Mask::kFull}, Shape{512, 512, 2, 1, 8, Mask::kCausal},
+                    Shape{1000, 1000, 2, 1, 8, Mask::kFull}));
 
 TEST(AttentionBatch, ASequencesAnswerDoesNotDependOnItsBatch) {
   const Problem a({60, 60, 6, 3, 16, Mask::kFull}), c({33, 33, 6, 3, 16, Mask::kFull});

@@ -12,6 +12,13 @@ double norm(const float* x, Index n) {
   return std::sqrt(squares);
 }
 
+void measure_norms(const Tensor& rows, Index D, Index kv, std::vector<float>& norms) {
+  const Index N = rows.rows();
+  for (Index j = 0; j < N; ++j) {
+    norms[static_cast<std::size_t>(kv * N + j)] = static_cast<float>(norm(rows.row<float>(j) + kv * D, D));
+  }
+}
+
 }  // namespace
 
 // Σ_i q_i·k_j = (Σ_i q_i)·k_j: walking the keys backwards, each step adds the queries that begin to see the
@@ -47,11 +54,11 @@ void measure_qk_means(const AttentionArgs& args, const AttentionSequence& s, Ind
 }
 
 void measure_value_norms(const AttentionArgs& args, const AttentionSequence& s, Index kv) {
-  const Index N = s.k.rows();
-  for (Index j = 0; j < N; ++j) {
-    s.stats->value_norms[static_cast<std::size_t>(kv * N + j)] =
-        static_cast<float>(norm(s.v.row<float>(j) + kv * args.D, args.D));
-  }
+  measure_norms(s.v, args.D, kv, s.stats->value_norms);
+}
+
+void measure_key_norms(const AttentionArgs& args, const AttentionSequence& s, Index kv) {
+  measure_norms(s.k, args.D, kv, s.stats->key_norms);
 }
 
 }  // namespace buoy

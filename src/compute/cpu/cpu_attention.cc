@@ -77,6 +77,7 @@ void CpuAttention::plan(const AttentionArgs& args) {
     }
     if (s.request == nullptr) continue;
     prepare_stats(args, s);
+    if (s.request->states) copy_states(args, s);
     for (Index r = 0; r < std::ssize(s.request->rows); ++r)
       asked_[cells(q)].emplace_back(s.request->rows[cells(r)], r);
     std::ranges::sort(asked_[cells(q)]);
@@ -200,7 +201,9 @@ void CpuAttention::record_asked_row(const Strip& strip, Index r, float sum, floa
 void CpuAttention::merge_head(const AttentionArgs& args, Index sequence, Index h) {
   const AttentionSequence& s = args.sequences[cells(sequence)];
   if (s.request == nullptr) return;
-  const Index N = s.k.rows(), parts = tasks_per_head(args, s);
+  const Index N = s.k.rows(), parts = tasks_per_head(args, s), heads_per_key = args.H / args.Hkv;
+  const Index kv = h / heads_per_key;
+  const bool leads_key_head = h % heads_per_key == 0;
   const Task* task = &tasks_[cells(first_task_[cells(sequence)] + h * parts)];
   if (!s.request->query_groups.empty()) {
     for (Index g = 0; g < s.request->group_count; ++g) {
@@ -216,9 +219,12 @@ void CpuAttention::merge_head(const AttentionArgs& args, Index sequence, Index h
     for (Index p = 0; p < parts; ++p) sum += task[p].output_norms;
     s.stats->mean_output_norm[cells(h)] =
         static_cast<float>(sum / static_cast<double>(std::max<Index>(1, s.T)));
-    if (h % (args.H / args.Hkv) == 0) measure_value_norms(args, s, h / (args.H / args.Hkv));
+    if (leads_key_head) measure_value_norms(args, s, kv);
   }
-  if (s.request->qk_means) measure_qk_means(args, s, h);
+  if (s.request->qk_means) {
+    measure_qk_means(args, s, h);
+    if (leads_key_head) measure_key_norms(args, s, kv);
+  }
 }
 
 }  // namespace buoy

@@ -107,6 +107,7 @@ void measure_qk_means(const Head& head) {
     stats.score_means[at] = static_cast<float>(score / count);
     stats.cosine_means[at] = static_cast<float>(cosine / count);
     stats.norm_means[at] = static_cast<float>(product / count);
+    stats.key_norms[static_cast<std::size_t>(head.kv * head.N + j)] = static_cast<float>(key_norm);
   }
 }
 
@@ -154,6 +155,7 @@ void reference_attention(const AttentionArgs& args, const Tensor& out) {
   check_attention(args, out);
   for (const AttentionSequence& s : args.sequences) {
     if (s.request != nullptr) prepare_stats(args, s);
+    if (s.request != nullptr && s.request->states) copy_states(args, s);
     for (Index h = 0; h < args.H; ++h) {
       run_head({.args = args, .s = s, .h = h, .kv = h / (args.H / args.Hkv), .N = s.k.rows()}, out);
     }
