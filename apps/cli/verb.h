@@ -6,6 +6,7 @@
 
 namespace buoy {
 
+void add_bench(CLI::App& root);
 void add_forward(CLI::App& root);
 void add_generate(CLI::App& root);
 void add_inspect(CLI::App& root);

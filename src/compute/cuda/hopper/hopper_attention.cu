@@ -1,0 +1,212 @@
+// Pass 1 on Hopper: a block holds 128 queries of a head, 64 for each of two groups of warps, and walks the keys
+// 128 at a time. While the tensor cores add one tile's values, the threads turn the next tile's scores into
+// weights.
+#include "compute/cuda/hopper/wgmma.cuh"
+
+namespace buoy::cuda {
+namespace {
+
+constexpr int kThreads = 256, kGroupThreads = 128, kQueries = 128, kKeys = 128, kScores = kKeys / 2;
+
+template <int D>
+struct Shared {
+  static constexpr int kChunks = kKeys * D / kVector;
+  uint4 queries[kChunks];
+  uint4 keys[2][kChunks];
+  uint4 values[2][kChunks];
+};
+
+// Rows lane/4 and lane/4 + 8 of a warp's 16; scores are in units of scale, that is, before scaling.
+template <int D>
+struct Running {
+  float largest[2] = {-kInfinity, -kInfinity}, total[2] = {0, 0};
+  float out[D / 2];
+};
+
+// Hides what a row may not see and adds biases, in the units of the scores.
+__device__ __forceinline__ void adjust_scores(const SequenceView& s, int h, int key, const int (&seen)[2], float per_bias,
+                              float (&scores)[kScores]) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < kScores; ++i) {
+    const int j = key + i / 4 * 8 + 2 * (lane % 4) + i % 2, half = i % 4 / 2;
+    const bool visible = j < seen[half];
+    const float bias = visible && s.key_bias != nullptr
+                           ? s.key_bias[static_cast<Index>(h) * s.bias_stride + j] * per_bias
+                           : 0.0f;
+    scores[i] = visible ? scores[i] + bias : -kInfinity;
+  }
+}
+
+// Scores become weights relative to the largest so far; returns by how much older sums must shrink.
+template <int D>
+__device__ __forceinline__ void take_scores(float (&scores)[kScores], float scale, Running<D>& rows, float (&shrink)[2]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float largest = rows.largest[half];
+#pragma unroll
+    for (int i = 2 * half; i < kScores; i += 4) largest = fmaxf(largest, fmaxf(scores[i], scores[i + 1]));
+    largest = quad_max(largest);
+    const float base = largest == -kInfinity ? 0.0f : largest * scale;
+    shrink[half] = exp2_fast(fmaf(rows.largest[half], scale, -base));
+    rows.largest[half] = largest;
+    float sum = 0;
+#pragma unroll
+    for (int i = 2 * half; i < kScores; i += 4) {
+      scores[i] = exp2_fast(fmaf(scores[i], scale, -base));
+      scores[i + 1] = exp2_fast(fmaf(scores[i + 1], scale, -base));
+      sum += scores[i] + scores[i + 1];
+    }
+    rows.total[half] = fmaf(rows.total[half], shrink[half], sum);
+  }
+}
+
+__device__ __forceinline__ void pack_weights(const float (&scores)[kScores], unsigned (&weights)[kKeys / 16][4]) {
+#pragma unroll
+  for (int i = 0; i < kScores; i += 2) weights[i / 8][i % 8 / 2] = pack_bf16(scores[i], scores[i + 1]);
+}
+
+// scores = this group's 64 queries · 128 keys, in the background.
+template <int D>
+__device__ __forceinline__ void start_scores(const uint4* queries, const uint4* keys, float (&scores)[kScores]) {
+#pragma unroll
+  for (int step = 0; step < D / 16; ++step) {  // 16 columns are two chunks of a panel's row
+    const int at = step / 4 * kKeys * 8 + step % 4 * 2;
+    multiply_128(scores, describe_tile(queries + at, 16), describe_tile(keys + at, 16), step > 0 ? 1 : 0);
+  }
+  close_products();
+}
+
+template <int D>
+__device__ __forceinline__ void start_values(const unsigned (&weights)[kKeys / 16][4], const uint4* values,
+                             float (&out)[D / 2]) {
+#pragma unroll
+  for (int step = 0; step < kKeys / 16; ++step) {
+    const std::uint64_t tile = describe_tile(values + step * 16 * 8, kKeys * 128);
+    if constexpr (D == 128) {
+      multiply_128_by_rows(out, weights[step], tile, 1);
+    } else {
+      multiply_64_by_rows(out, weights[step], tile, 1);
+    }
+  }
+  close_products();
+}
+
+template <int D>
+__device__ void store(const SequenceView& s, int h, int row, float scale, Running<D>& rows) {
+  const int lane = threadIdx.x % 32;
+  const float gain = s.head_gain == nullptr ? 1.0f : s.head_gain[h];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int t = row + 8 * half;
+    const float total = quad_sum(rows.total[half]), inverse = total > 0 ? 1.0f / total : 0.0f;
+    float squares = 0;
+    Bf16* out = static_cast<Bf16*>(s.out) + t * s.out_stride + h * D + 2 * (lane % 4);
+#pragma unroll
+    for (int n = 0; n < D / 8; ++n) {
+      const float a = rows.out[4 * n + 2 * half] * inverse, b = rows.out[4 * n + 2 * half + 1] * inverse;
+      squares = fmaf(a, a, fmaf(b, b, squares));
+      if (t < s.T) *reinterpret_cast<unsigned*>(out + 8 * n) = pack_bf16(a * gain, b * gain);
+    }
+    squares = quad_sum(squares);
+    if (lane % 4 != 0 || t >= s.T) continue;
+    const Index at = static_cast<Index>(h) * s.T + t;
+    if (s.lse != nullptr) s.lse[at] = total > 0 ? fmaf(rows.largest[half], scale, log2f(total)) : kInfinity;
+    if (s.output_norms != nullptr) s.output_norms[at] = sqrtf(squares);
+  }
+}
+
+template <int D>
+__global__ void __launch_bounds__(kThreads, 1) attention_kernel(AttentionView view) {
+  extern __shared__ uint4 memory[];
+  auto& shared = aligned_shared<Shared<D>>(memory);
+  const SequenceView s = view.sequences[blockIdx.z];
+  const int first = blockIdx.x * kQueries, h = blockIdx.y, kv = h / (view.H / view.Hkv);
+  if (first >= s.T) return;
+  const int group = threadIdx.x / kGroupThreads, lane = threadIdx.x % 32;
+  const int group_row = first + 64 * group, row = group_row + threadIdx.x % kGroupThreads / 32 * 16 + lane / 4;
+  const float scale = score_scale(view), per_bias = kLog2E / scale;
+  const int end = visible_keys(view, s, min(first + kQueries, s.T) - 1), tiles = (end + kKeys - 1) / kKeys;
+  const int all_see = view.causal ? visible_keys(view, s, group_row) : s.N;  // keys every row of the group sees
+  const int seen[2] = {visible_keys(view, s, row), visible_keys(view, s, row + 8)};
+  const auto load_keys = [&](int tile) {
+    copy_panels<D, kKeys, kThreads>(shared.keys[tile % 2], head_of<Bf16>(s.k, kv, D), s.k_stride, tile * kKeys,
+                                    s.N);
+  };
+  const auto load_values = [&](int tile) {
+    copy_panels<D, kKeys, kThreads>(shared.values[tile % 2], head_of<Bf16>(s.v, kv, D), s.v_stride,
+                                    tile * kKeys, s.N);
+  };
+  const auto adjust = [&](int tile, float (&scores)[kScores]) {
+    if (s.key_bias != nullptr || (tile + 1) * kKeys > all_see) {
+      adjust_scores(s, h, tile * kKeys, seen, per_bias, scores);
+    }
+  };
+  copy_panels<D, kQueries, kThreads>(shared.queries, head_of<Bf16>(s.q, h, D), s.q_stride, first, s.T);
+  load_keys(0);
+  close_copies();
+  load_values(0);
+  if (tiles > 1) load_keys(1);
+  close_copies();
+  wait_copies<1>();
+  publish_copies();
+  __syncthreads();
+
+  const uint4* queries = shared.queries + group * 64 * 8;  // 64 rows further down in every panel
+  Running<D> rows;
+  float scores[kScores], shrink[2];
+  unsigned weights[kKeys / 16][4];
+  begin_products();
+  start_scores<D>(queries, shared.keys[0], scores);
+  wait_products<0>();
+  settle_sums(scores);
+  adjust(0, scores);
+  take_scores(scores, scale, rows, shrink);
+  pack_weights(scores, weights);
+  // At the top of a turn this tile's weights are ready, its values and the next keys on their way.
+  const auto next_turn = [&](int tile) {
+    wait_copies<0>();
+    publish_copies();
+    __syncthreads();
+    if (tile + 2 < tiles) load_keys(tile + 2);
+    if (tile + 1 < tiles) load_values(tile + 1);
+    close_copies();
+    begin_products();
+  };
+#pragma unroll
+  for (int i = 0; i < D / 2; ++i) rows.out[i] = 0;
+  for (int tile = 0; tile + 1 < tiles; ++tile) {
+    next_turn(tile);
+    start_scores<D>(queries, shared.keys[(tile + 1) % 2], scores);
+    start_values<D>(weights, shared.values[tile % 2], rows.out);
+    wait_products<1>();
+    settle_sums(scores);
+    adjust(tile + 1, scores);
+    take_scores(scores, scale, rows, shrink);
+    wait_products<0>();
+    settle_sums(rows.out);
+#pragma unroll
+    for (int i = 0; i < D / 2; ++i) rows.out[i] *= shrink[i % 4 / 2];
+    pack_weights(scores, weights);
+  }
+  next_turn(tiles - 1);
+  start_values<D>(weights, shared.values[(tiles - 1) % 2], rows.out);
+  wait_products<0>();
+  settle_sums(rows.out);
+  store<D>(s, h, row, scale, rows);
+}
+
+}  // namespace
+
+void run_hopper_attention(const AttentionView& view, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(divide_up(view.most_queries, kQueries)),
+                  static_cast<unsigned>(view.H), static_cast<unsigned>(view.count));
+  with_hopper_head_size(view.D, [&](auto size) {
+    constexpr int kShared = sizeof(Shared<size()>) + kAlignmentSlack;
+    allow_shared(attention_kernel<size()>, kShared);
+    attention_kernel<size()><<<grid, kThreads, kShared, stream>>>(view);
+  });
+  check_launch("attention");
+}
+
+}  // namespace buoy::cuda
