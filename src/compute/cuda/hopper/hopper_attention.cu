@@ -129,24 +129,19 @@ __global__ void __launch_bounds__(kThreads, 1) attention_kernel(AttentionView vi
   const int end = visible_keys(view, s, min(first + kQueries, s.T) - 1), tiles = (end + kKeys - 1) / kKeys;
   const int all_see = view.causal ? visible_keys(view, s, group_row) : s.N;  // keys every row of the group sees
   const int seen[2] = {visible_keys(view, s, row), visible_keys(view, s, row + 8)};
-  const auto load_keys = [&](int tile) {
-    copy_panels<D, kKeys, kThreads>(shared.keys[tile % 2], head_of<Bf16>(s.k, kv, D), s.k_stride, tile * kKeys,
-                                    s.N);
-  };
-  const auto load_values = [&](int tile) {
-    copy_panels<D, kKeys, kThreads>(shared.values[tile % 2], head_of<Bf16>(s.v, kv, D), s.v_stride,
-                                    tile * kKeys, s.N);
-  };
+  const bool biased = s.key_bias != nullptr;
+  PanelCopier<D, kKeys, kThreads> keys(head_of<Bf16>(s.k, kv, D), s.k_stride, 0, s.N);
+  PanelCopier<D, kKeys, kThreads> values(head_of<Bf16>(s.v, kv, D), s.v_stride, 0, s.N);
   const auto adjust = [&](int tile, float (&scores)[kScores]) {
-    if (s.key_bias != nullptr || (tile + 1) * kKeys > all_see) {
+    if (biased || (tile + 1) * kKeys > all_see) {
       adjust_scores(s, h, tile * kKeys, seen, per_bias, scores);
     }
   };
-  copy_panels<D, kQueries, kThreads>(shared.queries, head_of<Bf16>(s.q, h, D), s.q_stride, first, s.T);
-  load_keys(0);
+  PanelCopier<D, kQueries, kThreads>(head_of<Bf16>(s.q, h, D), s.q_stride, first, s.T).copy(shared.queries);
+  keys.copy(shared.keys[0]);
   close_copies();
-  load_values(0);
-  if (tiles > 1) load_keys(1);
+  values.copy(shared.values[0]);
+  if (tiles > 1) keys.copy(shared.keys[1]);
   close_copies();
   wait_copies<1>();
   publish_copies();
@@ -168,8 +163,8 @@ __global__ void __launch_bounds__(kThreads, 1) attention_kernel(AttentionView vi
     wait_copies<0>();
     publish_copies();
     __syncthreads();
-    if (tile + 2 < tiles) load_keys(tile + 2);
-    if (tile + 1 < tiles) load_values(tile + 1);
+    if (tile + 2 < tiles) keys.copy(shared.keys[tile % 2]);
+    if (tile + 1 < tiles) values.copy(shared.values[(tile + 1) % 2]);
     close_copies();
     begin_products();
   };

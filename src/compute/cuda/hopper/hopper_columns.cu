@@ -18,51 +18,57 @@ struct Shared {
   uint4 order[kNotes][kQueryBlock / 4];  // ints, the queries' numbers; under a causal mask only
 };
 
-// Gathers blocks of queries. A thread copies the same columns of every kStep-th row; the rows' numbers are read
-// a block ahead, so that no copy waits for them.
+// Gathers blocks of queries in order. A thread copies the same columns of every kStep-th row; the rows' numbers
+// are read a block ahead, so that no copy waits for them. Past the last block the queries are nobody's.
 template <int D>
-struct Gatherer {
-  static constexpr int kChunks = D / kVector, kStep = kThreads / kChunks, kCopies = kQueryBlock / kStep;
-  static_assert(kStep % 8 == 0);
-  const SequenceView& s;
-  const Bf16* head;   // this thread's columns of query 0
-  const float* lse;   // of this head, in the blocks' order
-  int causal, row, chunk;
-  int rows[kCopies];  // of the next block
-
-  __device__ __forceinline__ Gatherer(const AttentionView& view, const SequenceView& sequence, int h)
-      : s(sequence), causal(view.causal), row(threadIdx.x / kChunks), chunk(threadIdx.x % kChunks) {
-    head = head_of<Bf16>(s.q, h, D) + chunk * kVector;
-    lse = s.ordered_lse + static_cast<Index>(h) * s.block_count * kQueryBlock;
+class Gatherer {
+ public:
+  __device__ __forceinline__ Gatherer(const AttentionView& view, const SequenceView& s, int h)
+      : causal_(view.causal), blocks_(s.block_count), stride_(static_cast<int>(s.q_stride)) {
+    const int row = threadIdx.x / kChunks, chunk = threadIdx.x % kChunks;
+    head_ = head_of<Bf16>(s.q, h, D) + chunk * kVector;
+    order_ = s.order;
+    next_ = s.order + row;
+    lse_ = s.ordered_lse + static_cast<Index>(h) * blocks_ * kQueryBlock;
+    place_ = static_cast<unsigned>(sizeof(uint4)) * panel_chunk<kQueryBlock>(row, chunk);
     read_rows(0);
   }
-  __device__ __forceinline__ void read_rows(int block) {
-#pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      rows[i] = block < s.block_count ? s.order[block * kQueryBlock + row + i * kStep] : -1;
-    }
-  }
-  // Starts copying a block, which must be the one after the last; past the end its queries are nobody's.
   __device__ __forceinline__ void copy(int block, Shared<D>& shared) {
-    const unsigned at = shared_address(shared.queries[block % kStages] + panel_chunk<kQueryBlock>(row, chunk));
+    const unsigned at = shared_address(shared.queries[block % kStages]) + place_;
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
-      copy_chunk_to(at + i * kStep * 128, head + max(rows[i], 0) * s.q_stride, rows[i] >= 0);
+      copy_chunk_to(at + i * kStep * 128, head_ + static_cast<Index>(max(rows_[i], 0)) * stride_, rows_[i] >= 0);
     }
-    if (threadIdx.x < kQueryBlock / 4) {
-      uint4* note = &shared.lse[block % kNotes][threadIdx.x];
-      if (block < s.block_count) {
-        copy_chunk(note, lse + block * kQueryBlock + 4 * threadIdx.x, true);
-      } else {
-        *note = make_uint4(0x7f800000u, 0x7f800000u, 0x7f800000u, 0x7f800000u);  // +inf
-      }
-      if (causal && block < s.block_count) {
-        copy_chunk(&shared.order[block % kNotes][threadIdx.x], s.order + block * kQueryBlock + 4 * threadIdx.x,
-                   true);
-      }
-    }
+    if (threadIdx.x < kQueryBlock / 4) note(block, shared);
     read_rows(block + 1);
   }
+
+ private:
+  static constexpr int kChunks = D / kVector, kStep = kThreads / kChunks, kCopies = kQueryBlock / kStep;
+  static_assert(kStep % 8 == 0);
+
+  __device__ __forceinline__ void read_rows(int block) {
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) rows_[i] = block < blocks_ ? next_[i * kStep] : -1;
+    next_ += kQueryBlock;
+  }
+  __device__ __forceinline__ void note(int block, Shared<D>& shared) {
+    uint4* lse = &shared.lse[block % kNotes][threadIdx.x];
+    const int at = block * kQueryBlock + 4 * threadIdx.x;
+    if (block >= blocks_) {
+      *lse = make_uint4(0x7f800000u, 0x7f800000u, 0x7f800000u, 0x7f800000u);  // +inf
+      return;
+    }
+    copy_chunk(lse, lse_ + at, true);
+    if (causal_) copy_chunk(&shared.order[block % kNotes][threadIdx.x], order_ + at, true);
+  }
+
+  int causal_, blocks_, stride_;
+  const Bf16* head_;  // this thread's columns of query 0
+  const int *order_, *next_;
+  const float* lse_;     // of this head
+  unsigned place_;
+  int rows_[kCopies];  // of the next block
 };
 
 template <int D>
@@ -81,21 +87,22 @@ struct Columns {
   float bias[2], sum[2];
 };
 
-// `hidden`: what to add to a query's number to get the first key it does not see; under a causal mask only.
+// `simple`: nothing is hidden or biased. `hidden`: what to add to a query's number to get the first key it does
+// not see; past all keys where everything is visible.
 template <int D>
-__device__ __forceinline__ void fold(const Shared<D>& shared, int block, int causal, int hidden, float scale,
-                                     const float (&scores)[kScores], Columns& columns) {
+__device__ __forceinline__ void fold(const Shared<D>& shared, int block, bool simple, int causal, int hidden,
+                                     float scale, const float (&scores)[kScores], Columns& columns) {
   const auto* lse = reinterpret_cast<const float2*>(shared.lse[block % kNotes]);
   const auto* order = reinterpret_cast<const int2*>(shared.order[block % kNotes]);
   const int lane = threadIdx.x % 32;
-  if (!causal) {
+  if (simple) {
 #pragma unroll
     for (int n = 0; n < kScores / 4; ++n) {
       const float2 subtract = lse[4 * n + lane % 4];
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const float score = fmaf(scores[4 * n + e], scale, columns.bias[e / 2]);
-        columns.sum[e / 2] += exp2_fast(score - (e % 2 == 0 ? subtract.x : subtract.y));
+        columns.sum[e / 2] +=
+            exp2_fast(fmaf(scores[4 * n + e], scale, e % 2 == 0 ? -subtract.x : -subtract.y));
       }
     }
     return;
@@ -103,7 +110,7 @@ __device__ __forceinline__ void fold(const Shared<D>& shared, int block, int cau
 #pragma unroll
   for (int n = 0; n < kScores / 4; ++n) {
     const float2 subtract = lse[4 * n + lane % 4];
-    const int2 query = order[4 * n + lane % 4];
+    const int2 query = causal ? order[4 * n + lane % 4] : make_int2(0, 0);
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const float score = fmaf(scores[4 * n + e], scale, columns.bias[e / 2]);
@@ -114,11 +121,8 @@ __device__ __forceinline__ void fold(const Shared<D>& shared, int block, int cau
   }
 }
 
-// After the last block of a group its sums are complete.
-__device__ __forceinline__ void flush(const SequenceView& s, int h, int block, Columns& columns) {
-  if (block >= s.block_count) return;
-  const int group = s.group_blocks[block].group;
-  if (block + 1 < s.block_count && s.group_blocks[block + 1].group == group) return;
+// Writes the sums of a group and begins the next.
+__device__ __forceinline__ void flush(const SequenceView& s, int h, int group, Columns& columns) {
   float* to = s.column_sums + (static_cast<Index>(h) * s.group_count + group) * s.N;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -137,7 +141,9 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   if (s.column_sums == nullptr || first >= s.N || blocks == 0) return;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const float scale = score_scale(view);
-  const int hidden = s.first_position + 1;
+  const int causal = view.causal, hidden = causal ? s.first_position + 1 : s.N;
+  const bool simple = !causal && s.key_bias == nullptr;
+  const GroupBlock* groups = s.group_blocks;
   Gatherer<D> gatherer(view, s, h);
   copy_rows<D, kKeys, kThreads>(shared.keys, head_of<Bf16>(s.k, kv, D), s.k_stride,
                                 [&](int r) { return first + r < s.N ? first + r : -1; });
@@ -166,9 +172,13 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
     begin_products();
     start_scores<D>(keys, shared.queries[b % kStages], scores);
   };
+  int group = groups[0].group, next_group = blocks > 1 ? groups[1].group : -1;
   const auto finish = [&](int b, const float (&scores)[kScores]) {
-    fold(shared, b, view.causal, hidden, scale, scores, columns);
-    flush(s, h, b, columns);
+    const int after = b + 2 < blocks ? groups[b + 2].group : -1;  // read now, needed in the next step
+    fold(shared, b, simple, causal, hidden, scale, scores, columns);
+    if (group != next_group && group >= 0) flush(s, h, group, columns);
+    group = next_group;
+    next_group = after;
   };
   // Two sets of scores change places. Steps come in pairs, so the last block may be one without queries.
   float even[kScores], odd[kScores];

@@ -13,21 +13,36 @@ __device__ int panel_chunk(int row, int chunk) {
   return (chunk / 8 * kRows + row) * 8 + ((chunk & 7) ^ (row & 7));
 }
 
-// Rows first.. of a head into panels by all kThreads threads, zeros from row `end` on. A thread copies the same
-// columns of every kStep-th row, so that only two additions stand between its copies.
+// Copies the rows of a head into panels, kRows at a time, by all kThreads threads; zeros after the last row. A thread
+// copies the same columns of every kStep-th row and keeps its place: few instructions stand between copies.
 template <int D, int kRows, int kThreads>
-__device__ __forceinline__ void copy_panels(uint4* to, const Bf16* head, Index stride, int first, int end) {
-  constexpr int kChunks = D / kVector, kStep = kThreads / kChunks;
-  static_assert(kStep % 8 == 0);  // the exchange of chunks is the same in every step
-  const int row = threadIdx.x / kChunks, chunk = threadIdx.x % kChunks;
-  const Bf16* from = head + (first + row) * stride + chunk * kVector;
-  const unsigned at = shared_address(to + panel_chunk<kRows>(row, chunk));
-  const Index step = kStep * stride;
-#pragma unroll
-  for (int i = 0; i < kRows / kStep; ++i, from += step) {
-    copy_chunk_to(at + i * kStep * 128, from, first + row + i * kStep < end);
+class PanelCopier {
+ public:
+  __device__ __forceinline__ PanelCopier(const Bf16* head, Index stride, int first, int end) {
+    const int row = threadIdx.x / kChunks, chunk = threadIdx.x % kChunks;
+    from_ = head + (first + row) * stride + chunk * kVector;
+    step_ = kStep * stride;
+    left_ = end - first - row;
+    place_ = static_cast<unsigned>(sizeof(uint4)) * panel_chunk<kRows>(row, chunk);
   }
-}
+  // The next rows to the tile at `to`.
+  __device__ __forceinline__ void copy(const uint4* to) {
+    const unsigned at = shared_address(to) + place_;
+#pragma unroll
+    for (int i = 0; i < kRows / kStep; ++i, from_ += step_) {
+      copy_chunk_to(at + i * kStep * 128, from_, i * kStep < left_);
+    }
+    left_ -= kRows;
+  }
+
+ private:
+  static constexpr int kChunks = D / kVector, kStep = kThreads / kChunks;
+  static_assert(kStep % 8 == 0);  // the exchange of chunks is the same in every step
+  const Bf16* from_;
+  Index step_;
+  int left_;
+  unsigned place_;
+};
 
 // Where an operand lies: groups of eight rows are 1024 bytes apart, panels `panel_bytes`. (For operands whose
 // columns are summed over the second is not looked at.)
