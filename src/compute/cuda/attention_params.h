@@ -16,6 +16,8 @@ struct GroupBlock {
   int last_query;  // the largest among them
 };
 
+struct SequenceMaps;  // hopper/tensor_map.h
+
 // One sequence. Head h of q lies at column h·D, of k and v at h / (H / Hkv)·D.
 struct SequenceView {
   const void *q, *k, *v;
@@ -26,6 +28,7 @@ struct SequenceView {
   const float* key_bias;   // or null
   int bias_stride;         // from head to head: N, or 0
   const float* head_gain;  // [H] or null
+  const SequenceMaps* maps;  // of q, k and v for the copy engine; Hopper's kernels only
 
   // Pass 1, when anything is measured: log-sum-exp of every row in units of log 2, +inf for a row that sees
   // nothing; and the length of every row's output before gain.

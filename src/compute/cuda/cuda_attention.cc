@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "compute/cuda/hopper/tensor_map.h"
 
 namespace buoy::cuda {
 namespace {
@@ -131,6 +132,7 @@ void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
   for (const AttentionSequence& s : args.sequences) {
     check(s.T <= INT32_MAX && s.k.rows() <= INT32_MAX, "a sequence's length fits an int");
     plan.views.push_back(describe(args, s, out, plan));
+    if (&passes_for(view, device_) == &kHopper && s.T > 0) add_maps(args, s, plan);
     if (s.request != nullptr) add_statistics(args, s, view, plan);
     const SequenceView& made = plan.views.back();
     view.most_queries = std::max(view.most_queries, made.T);
@@ -176,6 +178,13 @@ SequenceView CudaAttention::describe(const AttentionArgs& args, const AttentionS
   }
   if (!s.head_gain.empty()) view.head_gain = plan.inputs.add(s.head_gain);
   return view;
+}
+
+void CudaAttention::add_maps(const AttentionArgs& args, const AttentionSequence& s, Plan& plan) {
+  const SequenceMaps maps{.q = describe_for_copies(args.q.row_range(s.first_row, s.T)),
+                          .k = describe_for_copies(s.k),
+                          .v = describe_for_copies(s.v)};
+  plan.views.back().maps = plan.inputs.add(std::span<const SequenceMaps>(&maps, 1));
 }
 
 void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSequence& s,
@@ -240,6 +249,7 @@ void CudaAttention::place(Plan& plan) {
                "clear statistics");
   }
   for (SequenceView& view : plan.views) {
+    relocate(view.maps, inputs);
     relocate(view.key_bias, inputs);
     relocate(view.head_gain, inputs);
     relocate(view.order, inputs);

@@ -29,6 +29,7 @@ class CudaAttention {
 
   static std::size_t number_of(const AttentionArgs& args, const AttentionSequence& s);
   SequenceView describe(const AttentionArgs& args, const AttentionSequence& s, const Tensor& out, Plan& plan);
+  static void add_maps(const AttentionArgs& args, const AttentionSequence& s, Plan& plan);
   void add_statistics(const AttentionArgs& args, const AttentionSequence& s, const AttentionView& batch,
                       Plan& plan);
   void place(Plan& plan);

@@ -8,7 +8,7 @@ namespace {
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int kChunk = 32;       // positions summed together under a causal mask: they lie in shared memory
 constexpr int kFullChunk = 256;  // under a full mask, where only sums are kept
-constexpr int kKeysPerWarp = 8;
+constexpr int kKeysPerWarp = 32;
 
 __host__ __device__ int chunk_count(int causal, Index T, Index N) {
   return static_cast<int>(causal ? (N + kChunk - 1) / kChunk : (T + kFullChunk - 1) / kFullChunk);
@@ -70,42 +70,77 @@ __global__ void __launch_bounds__(kThreads) causal_sums_kernel(AttentionView vie
   if (threadIdx.x == 0) to[2 * D] = rows.lengths[0];
 }
 
-// The same under a full mask: a lane keeps the sums of its dimensions lane + 32·i.
-template <typename T, int kParts>
+// How a warp shares out rows of D under a full mask: `lanes` lanes a row, each with kOwn neighbouring dimensions,
+// 32 / lanes rows at once. Whole vectors where the head size allows it.
+template <int kOwn>
+struct Share {
+  int lanes, rows, row, first;  // this lane's row among those at once, and its first dimension
+
+  __device__ explicit Share(int D) {
+    const int lane = threadIdx.x % 32;
+    lanes = kOwn == kVector ? D / kVector : 32;
+    rows = 32 / lanes;
+    row = lane / lanes;
+    first = lane % lanes * kOwn;
+  }
+  template <typename T>
+  __device__ void load(const T* head, int D, bool there, float (&to)[kOwn]) const {
+    if constexpr (kOwn == kVector) {
+      load_vector(head + first, to);
+#pragma unroll
+      for (float& x : to) x = there ? x : 0.0f;
+    } else {
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) to[i] = there && first + i < D ? widened(head[first + i]) : 0.0f;
+    }
+  }
+  __device__ float sum(float x) const {  // over a row's lanes
+    for (int step = lanes / 2; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
+    return x;
+  }
+};
+
+// The same under a full mask: every lane keeps the sums of its dimensions over the rows it has seen.
+template <typename T, int kOwn>
 __global__ void __launch_bounds__(kThreads) full_sums_kernel(AttentionView view) {
-  __shared__ float parts[kWarps][2 * 32 * kParts + 1];
+  __shared__ float parts[kWarps][2 * 32 * kOwn];
+  __shared__ float part_lengths[kWarps][32];
   const SequenceView& s = view.sequences[blockIdx.z];
   const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, chunks = chunk_count(0, s.T, s.N);
   if (s.score_means == nullptr || chunk >= chunks) return;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  float sums[kParts] = {}, directions[kParts] = {}, lengths = 0;
+  const Share<kOwn> share(D);
+  const T* head = head_of<T>(s.q, h, D);
+  float sums[kOwn] = {}, directions[kOwn] = {}, lengths = 0;
   const int end = min(s.T, (chunk + 1) * kFullChunk);
 #pragma unroll 4
-  for (int t = chunk * kFullChunk + warp; t < end; t += kWarps) {
-    const T* q = head_of<T>(s.q, h, D) + t * s.q_stride;
-    float x[kParts], squares = 0;
+  for (int t = chunk * kFullChunk + warp * share.rows; t < end; t += kWarps * share.rows) {
+    const int mine = t + share.row;
+    float x[kOwn], squares = 0;
+    share.load(head + min(mine, s.T - 1) * s.q_stride, D, mine < end, x);
 #pragma unroll
-    for (int i = 0; i < kParts; ++i) {
-      x[i] = lane + 32 * i < D ? widened(q[lane + 32 * i]) : 0.0f;
-      squares = fmaf(x[i], x[i], squares);
-    }
-    const float length = sqrtf(warp_sum(squares)), inverse = length > 0 ? 1 / length : 0.0f;
+    for (int i = 0; i < kOwn; ++i) squares = fmaf(x[i], x[i], squares);
+    const float length = sqrtf(share.sum(squares)), inverse = length > 0 ? 1 / length : 0.0f;
     lengths += length;
 #pragma unroll
-    for (int i = 0; i < kParts; ++i) sums[i] += x[i], directions[i] = fmaf(x[i], inverse, directions[i]);
+    for (int i = 0; i < kOwn; ++i) sums[i] += x[i], directions[i] = fmaf(x[i], inverse, directions[i]);
   }
 #pragma unroll
-  for (int i = 0; i < kParts; ++i) {
-    parts[warp][lane + 32 * i] = sums[i];
-    parts[warp][32 * kParts + lane + 32 * i] = directions[i];
+  for (int i = 0; i < kOwn; ++i) {
+    parts[warp][lane * kOwn + i] = sums[i];
+    parts[warp][32 * kOwn + lane * kOwn + i] = directions[i];
   }
-  if (lane == 0) parts[warp][2 * 32 * kParts] = lengths;
+  part_lengths[warp][lane] = lengths;
   __syncthreads();
   float* to = s.means_scratch + (static_cast<Index>(h) * chunks + chunk) * (2 * D + 1);
   for (int c = threadIdx.x; c < 2 * D + 1; c += kThreads) {
-    const int from = c < D ? c : c < 2 * D ? 32 * kParts + c - D : 2 * 32 * kParts;
     float total = 0;
-    for (int w = 0; w < kWarps; ++w) total += parts[w][from];
+    for (int w = 0; w < kWarps; ++w) {
+      for (int r = 0; r < share.rows; ++r) {
+        const int at = r * share.lanes * kOwn + c % D;
+        total += c == 2 * D ? part_lengths[w][r * share.lanes] : parts[w][c < D ? at : 32 * kOwn + at];
+      }
+    }
     to[c] = total;
   }
 }
@@ -171,33 +206,36 @@ __global__ void __launch_bounds__(kThreads) causal_means_kernel(AttentionView vi
 }
 
 // Under a full mask all keys meet the same sums, which stay in registers.
-template <typename T, int kParts>
+template <typename T, int kOwn>
 __global__ void __launch_bounds__(kThreads) full_means_kernel(AttentionView view) {
   const SequenceView& s = view.sequences[blockIdx.z];
-  const int h = blockIdx.y, D = view.D, kv = h / (view.H / view.Hkv);
-  const int first = (blockIdx.x * kWarps + threadIdx.x / 32) * kKeysPerWarp, lane = threadIdx.x % 32;
+  const int h = blockIdx.y, D = view.D, kv = h / (view.H / view.Hkv), lane = threadIdx.x % 32;
+  const Share<kOwn> share(D);
+  const int first = (blockIdx.x * kWarps + threadIdx.x / 32) * kKeysPerWarp;
   if (s.score_means == nullptr || first >= s.N) return;
   const float* all = s.means_scratch + static_cast<Index>(h) * chunk_count(0, s.T, s.N) * (2 * D + 1);
-  float queries[kParts], directions[kParts];
+  const T* head = head_of<T>(s.k, kv, D);
+  float queries[kOwn], directions[kOwn];
 #pragma unroll
-  for (int i = 0; i < kParts; ++i) {
-    const int d = lane + 32 * i;
-    queries[i] = d < D ? all[d] : 0.0f;
-    directions[i] = d < D ? all[D + d] : 0.0f;
+  for (int i = 0; i < kOwn; ++i) {
+    const bool there = share.first + i < D;
+    queries[i] = there ? all[share.first + i] : 0.0f;
+    directions[i] = there ? all[D + share.first + i] : 0.0f;
   }
 #pragma unroll 4
-  for (int j = first; j < min(first + kKeysPerWarp, s.N); ++j) {
-    const T* k = head_of<T>(s.k, kv, D) + j * s.k_stride;
+  for (int at = 0; at < kKeysPerWarp; at += share.rows) {
+    const int j = first + at + share.row;
+    float x[kOwn];
+    share.load(head + min(j, s.N - 1) * s.k_stride, D, j < s.N, x);
     KeyMeans m{0, 0, 0, all[2 * D]};
 #pragma unroll
-    for (int i = 0; i < kParts; ++i) {
-      const float x = lane + 32 * i < D ? widened(k[lane + 32 * i]) : 0.0f;
-      m.score = fmaf(queries[i], x, m.score);
-      m.cosine = fmaf(directions[i], x, m.cosine);
-      m.squares = fmaf(x, x, m.squares);
+    for (int i = 0; i < kOwn; ++i) {
+      m.score = fmaf(queries[i], x[i], m.score);
+      m.cosine = fmaf(directions[i], x[i], m.cosine);
+      m.squares = fmaf(x[i], x[i], m.squares);
     }
-    m.score = warp_sum(m.score), m.cosine = warp_sum(m.cosine), m.squares = warp_sum(m.squares);
-    if (lane == 0) write_means(view, s, h, j, m);
+    m.score = share.sum(m.score), m.cosine = share.sum(m.cosine), m.squares = share.sum(m.squares);
+    if (lane % share.lanes == 0 && j < s.N) write_means(view, s, h, j, m);
   }
 }
 
@@ -214,14 +252,14 @@ void run_causal_means(const AttentionView& view, const dim3& chunks, const dim3&
   check_launch("column means");
 }
 
-template <typename T, int kParts>
+template <typename T, int kOwn>
 void run_full_means(const AttentionView& view, const dim3& chunks, const dim3& columns, cudaStream_t stream) {
-  full_sums_kernel<T, kParts><<<chunks, kThreads, 0, stream>>>(view);
+  full_sums_kernel<T, kOwn><<<chunks, kThreads, 0, stream>>>(view);
   check_launch("sums of queries");
   suffix_kernel<<<columns, kThreads, 0, stream>>>(view);
   check_launch("sums of all queries");
   const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kWarps * kKeysPerWarp)), chunks.y, chunks.z);
-  full_means_kernel<T, kParts><<<keys, kThreads, 0, stream>>>(view);
+  full_means_kernel<T, kOwn><<<keys, kThreads, 0, stream>>>(view);
   check_launch("column means");
 }
 
@@ -238,9 +276,9 @@ void run_means(const AttentionView& view, cudaStream_t stream) {
   with_activation_type(view.type, [&](auto type) {
     using T = decltype(type);
     if (view.causal) return run_causal_means<T>(view, chunks, columns, stream);
-    if (view.D <= 64) return run_full_means<T, 2>(view, chunks, columns, stream);
-    if (view.D <= 128) return run_full_means<T, 4>(view, chunks, columns, stream);
-    return run_full_means<T, 8>(view, chunks, columns, stream);
+    const bool vectors = view.D % kVector == 0 && 32 % (view.D / kVector) == 0;
+    if (vectors) return run_full_means<T, kVector>(view, chunks, columns, stream);
+    return run_full_means<T, kVector + 1>(view, chunks, columns, stream);
   });
 }
 

@@ -9,7 +9,7 @@ struct RowFold {
   const SequenceView& s;
   int h, number, seen;  // which of s.rows; the keys it sees
   float lse;
-  float best = -kInfinity, entropy = 0;
+  float best = -kInfinity, entropy = 0;  // in units of log 2
   int best_key = -1;
   float mass = 0;  // of key group `lane`
 
@@ -30,7 +30,7 @@ struct RowFold {
       const float score = first + i < seen ? scores[i] : -kInfinity;
       if (score > best) best = score, best_key = first + i;
       const float weight = exp2f(score - lse);
-      if (weight > 0) entropy = fmaf(weight, (lse - score) / kLog2E, entropy);
+      if (weight > 0) entropy = fmaf(weight, lse - score, entropy);
       if (s.matrix != nullptr && number < s.R && first + i < s.N) {
         s.matrix[(static_cast<Index>(h) * s.R + number) * s.N + first + i] = weight;
       }
@@ -55,7 +55,7 @@ struct RowFold {
     if (lane != 0) return;
     s.argmax[at] = best_key;
     s.max_weight[at] = best_key < 0 ? 0.0f : exp2f(best - lse);
-    s.entropy[at] = entropy;
+    s.entropy[at] = entropy / kLog2E;
   }
 };
 

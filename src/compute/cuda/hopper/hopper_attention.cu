@@ -1,19 +1,29 @@
 // Pass 1 on Hopper: a block holds 128 queries of a head, 64 for each of two groups of warps, and walks the keys
 // 128 at a time. While the tensor cores add one tile's values, the threads turn the next tile's scores into
-// weights.
+// weights. A third group does nothing but keep the copy engine busy; the others meet it at barriers only, so that
+// one may be multiplying while the other computes exponentials.
+#include "compute/cuda/hopper/barrier.cuh"
 #include "compute/cuda/hopper/wgmma.cuh"
 
 namespace buoy::cuda {
 namespace {
 
-constexpr int kThreads = 256, kGroupThreads = 128, kQueries = 128, kKeys = 128, kScores = kKeys / 2;
+constexpr int kGroupThreads = 128, kGroups = 2, kThreads = (kGroups + 1) * kGroupThreads;
+constexpr int kQueries = 64 * kGroups, kKeys = 128, kScores = kKeys / 2;
+constexpr int kStages = 2;
+static_assert(kQueries == kBoxRows && kKeys == kBoxRows);
+
+// Registers are moved from the copying group, which needs few, to the others.
+constexpr int kCopyRegisters = 24, kWorkRegisters = 240;
 
 template <int D>
 struct Shared {
   static constexpr int kChunks = kKeys * D / kVector;
   uint4 queries[kChunks];
-  uint4 keys[2][kChunks];
-  uint4 values[2][kChunks];
+  uint4 keys[kStages][kChunks];
+  uint4 values[kStages][kChunks];
+  // Tiles that have come, and tiles every warp is done with.
+  Barrier queries_here, keys_here[kStages], values_here[kStages], keys_done[kStages], values_done[kStages];
 };
 
 // Rows lane/4 and lane/4 + 8 of a warp's 16; scores are in units of scale, that is, before scaling.
@@ -116,79 +126,119 @@ __device__ void store(const SequenceView& s, int h, int row, float scale, Runnin
   }
 }
 
+// What a block works on.
+struct Task {
+  const SequenceView& s;
+  int first, h, kv, tiles;  // first query; head; key head; tiles of keys that its queries see
+};
+
+// One thread feeds the tiles in the order of their use.
 template <int D>
-__global__ void __launch_bounds__(kThreads, 1) attention_kernel(AttentionView view) {
-  extern __shared__ uint4 memory[];
-  auto& shared = aligned_shared<Shared<D>>(memory);
-  const SequenceView s = view.sequences[blockIdx.z];
-  const int first = blockIdx.x * kQueries, h = blockIdx.y, kv = h / (view.H / view.Hkv);
-  if (first >= s.T) return;
-  const int group = threadIdx.x / kGroupThreads, lane = threadIdx.x % 32;
-  const int group_row = first + 64 * group, row = group_row + threadIdx.x % kGroupThreads / 32 * 16 + lane / 4;
+__device__ __forceinline__ void copy_tiles(const Task& task, Shared<D>& shared) {
+  const SequenceMaps& maps = *task.s.maps;
+  refresh_map(maps.q);
+  refresh_map(maps.k);
+  refresh_map(maps.v);
+  copy_boxes<D>(maps.q, task.h * D, task.first, shared.queries, shared.queries_here);
+  for (int tile = 0; tile < task.tiles; ++tile) {
+    const int stage = tile % kStages, turn = tile / kStages;
+    if (turn > 0) shared.keys_done[stage].wait(turn - 1);
+    copy_boxes<D>(maps.k, task.kv * D, tile * kKeys, shared.keys[stage], shared.keys_here[stage]);
+    if (turn > 0) shared.values_done[stage].wait(turn - 1);
+    copy_boxes<D>(maps.v, task.kv * D, tile * kKeys, shared.values[stage], shared.values_here[stage]);
+  }
+}
+
+template <int D>
+__device__ __forceinline__ void attend(const AttentionView& view, const Task& task, int group, Shared<D>& shared) {
+  const SequenceView& s = task.s;
+  const int lane = threadIdx.x % 32, h = task.h, tiles = task.tiles;
+  const int group_row = task.first + 64 * group;
+  const int row = group_row + threadIdx.x % kGroupThreads / 32 * 16 + lane / 4;
   const float scale = score_scale(view), per_bias = kLog2E / scale;
-  const int end = visible_keys(view, s, min(first + kQueries, s.T) - 1), tiles = (end + kKeys - 1) / kKeys;
   const int all_see = view.causal ? visible_keys(view, s, group_row) : s.N;  // keys every row of the group sees
   const int seen[2] = {visible_keys(view, s, row), visible_keys(view, s, row + 8)};
   const bool biased = s.key_bias != nullptr;
-  PanelCopier<D, kKeys, kThreads> keys(head_of<Bf16>(s.k, kv, D), s.k_stride, 0, s.N);
-  PanelCopier<D, kKeys, kThreads> values(head_of<Bf16>(s.v, kv, D), s.v_stride, 0, s.N);
   const auto adjust = [&](int tile, float (&scores)[kScores]) {
     if (biased || (tile + 1) * kKeys > all_see) {
       adjust_scores(s, h, tile * kKeys, seen, per_bias, scores);
     }
   };
-  PanelCopier<D, kQueries, kThreads>(head_of<Bf16>(s.q, h, D), s.q_stride, first, s.T).copy(shared.queries);
-  keys.copy(shared.keys[0]);
-  close_copies();
-  values.copy(shared.values[0]);
-  if (tiles > 1) keys.copy(shared.keys[1]);
-  close_copies();
-  wait_copies<1>();
-  publish_copies();
-  __syncthreads();
-
+  const auto release = [&](Barrier& barrier) {
+    if (lane == 0) barrier.arrive();
+  };
   const uint4* queries = shared.queries + group * 64 * 8;  // 64 rows further down in every panel
   Running<D> rows;
   float scores[kScores], shrink[2];
   unsigned weights[kKeys / 16][4];
+  shared.queries_here.wait(0);
+  shared.keys_here[0].wait(0);
   begin_products();
   start_scores<D>(queries, shared.keys[0], scores);
   wait_products<0>();
   settle_sums(scores);
+  release(shared.keys_done[0]);
   adjust(0, scores);
   take_scores(scores, scale, rows, shrink);
   pack_weights(scores, weights);
-  // At the top of a turn this tile's weights are ready, its values and the next keys on their way.
-  const auto next_turn = [&](int tile) {
-    wait_copies<0>();
-    publish_copies();
-    __syncthreads();
-    if (tile + 2 < tiles) keys.copy(shared.keys[tile % 2]);
-    if (tile + 1 < tiles) values.copy(shared.values[(tile + 1) % 2]);
-    close_copies();
-    begin_products();
-  };
 #pragma unroll
   for (int i = 0; i < D / 2; ++i) rows.out[i] = 0;
   for (int tile = 0; tile + 1 < tiles; ++tile) {
-    next_turn(tile);
-    start_scores<D>(queries, shared.keys[(tile + 1) % 2], scores);
-    start_values<D>(weights, shared.values[tile % 2], rows.out);
+    const int stage = tile % kStages, next = (tile + 1) % kStages;
+    shared.keys_here[next].wait((tile + 1) / kStages);
+    begin_products();
+    start_scores<D>(queries, shared.keys[next], scores);
+    shared.values_here[stage].wait(tile / kStages);
+    start_values<D>(weights, shared.values[stage], rows.out);
     wait_products<1>();
     settle_sums(scores);
+    release(shared.keys_done[next]);
     adjust(tile + 1, scores);
     take_scores(scores, scale, rows, shrink);
     wait_products<0>();
     settle_sums(rows.out);
+    release(shared.values_done[stage]);
 #pragma unroll
     for (int i = 0; i < D / 2; ++i) rows.out[i] *= shrink[i % 4 / 2];
     pack_weights(scores, weights);
   }
-  next_turn(tiles - 1);
-  start_values<D>(weights, shared.values[(tiles - 1) % 2], rows.out);
+  const int last = tiles - 1;
+  shared.values_here[last % kStages].wait(last / kStages);
+  begin_products();
+  start_values<D>(weights, shared.values[last % kStages], rows.out);
   wait_products<0>();
   settle_sums(rows.out);
   store<D>(s, h, row, scale, rows);
+}
+
+template <int D>
+__global__ void __launch_bounds__(kThreads, 1) attention_kernel(AttentionView view) {
+  extern __shared__ uint4 memory[];
+  auto& shared = aligned_shared<Shared<D>>(memory);
+  const SequenceView& s = view.sequences[blockIdx.z];
+  const int first = blockIdx.x * kQueries, h = blockIdx.y;
+  if (first >= s.T) return;
+  const int end = visible_keys(view, s, min(first + kQueries, s.T) - 1);
+  const Task task{s, first, h, h / (view.H / view.Hkv), (end + kKeys - 1) / kKeys};
+  if (threadIdx.x == 0) {
+    shared.queries_here.init(1);
+    for (int i = 0; i < kStages; ++i) {
+      shared.keys_here[i].init(1);
+      shared.values_here[i].init(1);
+      shared.keys_done[i].init(kGroups * kGroupThreads / 32);
+      shared.values_done[i].init(kGroups * kGroupThreads / 32);
+    }
+    publish_barriers();
+  }
+  __syncthreads();
+  const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x / kGroupThreads), 0);
+  if (group == kGroups) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCopyRegisters));
+    if (threadIdx.x == kGroups * kGroupThreads) copy_tiles<D>(task, shared);
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kWorkRegisters));
+    attend<D>(view, task, group, shared);
+  }
 }
 
 }  // namespace

@@ -1,21 +1,20 @@
 // Pass 2 on Hopper: a block owns 128 keys of a head, kept in registers as left operands, and walks the queries
-// group by group, 64 at a time. While the tensor cores score one block of queries, the threads fold the one
-// before into their sums.
+// group by group, two blocks of 64 at a time: while the tensor cores score the second, the threads fold the first
+// into their sums. Two such blocks share a multiprocessor and fill each other's pauses.
 #include "compute/cuda/hopper/wgmma.cuh"
 
 namespace buoy::cuda {
 namespace {
 
 constexpr int kThreads = 256, kKeys = 128, kScores = kQueryBlock / 2;
-constexpr int kStages = 4, kAhead = kStages - 1;
-constexpr int kNotes = 8;  // a block's notes are read one step after its queries
+constexpr int kStages = 4;  // two blocks are worked on, two arrive
 
 template <int D>
 struct Shared {
   uint4 queries[kStages][kQueryBlock * D / kVector];
   uint4 keys[kKeys * D / kVector];
-  uint4 lse[kNotes][kQueryBlock / 4];    // floats; +inf: no query
-  uint4 order[kNotes][kQueryBlock / 4];  // ints, the queries' numbers; under a causal mask only
+  uint4 lse[kStages][kQueryBlock / 4];    // floats; +inf: no query
+  uint4 order[kStages][kQueryBlock / 4];  // ints, the queries' numbers; under a causal mask only
 };
 
 // Gathers blocks of queries in order. A thread copies the same columns of every kStep-th row; the rows' numbers
@@ -53,14 +52,14 @@ class Gatherer {
     next_ += kQueryBlock;
   }
   __device__ __forceinline__ void note(int block, Shared<D>& shared) {
-    uint4* lse = &shared.lse[block % kNotes][threadIdx.x];
+    uint4* lse = &shared.lse[block % kStages][threadIdx.x];
     const int at = block * kQueryBlock + 4 * threadIdx.x;
     if (block >= blocks_) {
       *lse = make_uint4(0x7f800000u, 0x7f800000u, 0x7f800000u, 0x7f800000u);  // +inf
       return;
     }
     copy_chunk(lse, lse_ + at, true);
-    if (causal_) copy_chunk(&shared.order[block % kNotes][threadIdx.x], order_ + at, true);
+    if (causal_) copy_chunk(&shared.order[block % kStages][threadIdx.x], order_ + at, true);
   }
 
   int causal_, blocks_, stride_;
@@ -92,8 +91,8 @@ struct Columns {
 template <int D>
 __device__ __forceinline__ void fold(const Shared<D>& shared, int block, bool simple, int causal, int hidden,
                                      float scale, const float (&scores)[kScores], Columns& columns) {
-  const auto* lse = reinterpret_cast<const float2*>(shared.lse[block % kNotes]);
-  const auto* order = reinterpret_cast<const int2*>(shared.order[block % kNotes]);
+  const auto* lse = reinterpret_cast<const float2*>(shared.lse[block % kStages]);
+  const auto* order = reinterpret_cast<const int2*>(shared.order[block % kStages]);
   const int lane = threadIdx.x % 32;
   if (simple) {
 #pragma unroll
@@ -147,11 +146,10 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   Gatherer<D> gatherer(view, s, h);
   copy_rows<D, kKeys, kThreads>(shared.keys, head_of<Bf16>(s.k, kv, D), s.k_stride,
                                 [&](int r) { return first + r < s.N ? first + r : -1; });
-  for (int b = 0; b < kAhead; ++b) {
-    if (b <= blocks) gatherer.copy(b, shared);
-    close_copies();
-  }
-  wait_copies<kAhead - 1>();
+  gatherer.copy(0, shared);
+  gatherer.copy(1, shared);
+  close_copies();
+  wait_copies<0>();
   __syncthreads();
   unsigned keys[D / 16][4];
 #pragma unroll
@@ -163,15 +161,6 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
     columns.bias[half] = columns.key[half] < s.N ? bias_of(s, h, columns.key[half]) : -kInfinity;
   }
 
-  const auto start = [&](int b, float (&scores)[kScores]) {
-    wait_copies<kAhead - 1>();
-    publish_copies();
-    __syncthreads();
-    if (b + kAhead <= blocks) gatherer.copy(b + kAhead, shared);
-    close_copies();
-    begin_products();
-    start_scores<D>(keys, shared.queries[b % kStages], scores);
-  };
   int group = groups[0].group, next_group = blocks > 1 ? groups[1].group : -1;
   const auto finish = [&](int b, const float (&scores)[kScores]) {
     const int after = b + 2 < blocks ? groups[b + 2].group : -1;  // read now, needed in the next step
@@ -180,23 +169,26 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
     group = next_group;
     next_group = after;
   };
-  // Two sets of scores change places. Steps come in pairs, so the last block may be one without queries.
-  float even[kScores], odd[kScores];
-  start(0, even);
-  wait_products<0>();
-  settle_sums(even);
-  int b = 1;
-  for (; b < blocks; b += 2) {
-    start(b, odd);
-    finish(b - 1, even);
+  for (int b = 0; b < blocks; b += 2) {
+    wait_copies<0>();
+    publish_copies();
+    __syncthreads();
+    if (b + 2 < blocks) {
+      gatherer.copy(b + 2, shared);
+      gatherer.copy(b + 3, shared);
+    }
+    close_copies();
+    float even[kScores], odd[kScores];
+    begin_products();
+    start_scores<D>(keys, shared.queries[b % kStages], even);
+    start_scores<D>(keys, shared.queries[(b + 1) % kStages], odd);
+    wait_products<1>();
+    settle_sums(even);
+    finish(b, even);
     wait_products<0>();
     settle_sums(odd);
-    start(b + 1, even);
-    finish(b, odd);
-    wait_products<0>();
-    settle_sums(even);
+    finish(b + 1, odd);
   }
-  finish(b - 1, even);
 }
 
 }  // namespace
