@@ -13,7 +13,8 @@ inline constexpr int kQueryBlock = 64;
 // A block of queries whose columns are summed together: order[first, first + kQueryBlock) of one group.
 struct GroupBlock {
   int group;
-  int last_query;  // the largest among them
+  int last_query;   // the largest among them
+  int first_query;  // where they follow one another (but for a last part of -1), the first; else -1
 };
 
 struct SequenceMaps;  // hopper/tensor_map.h
@@ -35,7 +36,7 @@ struct SequenceView {
   float* lse;           // [H, T] or null
   float* output_norms;  // [H, T] or null
 
-  // Pass 2: queries sorted by group, every group filled up to whole blocks with -1.
+  // Pass 2: queries sorted by group, every group filled up to whole blocks with -1; an even number of blocks.
   const int* order;                // [blocks · kQueryBlock]
   const GroupBlock* group_blocks;  // [blocks]
   int block_count, group_count;

@@ -52,7 +52,8 @@ struct Inputs {
   }
 };
 
-// Queries sorted by group, each group filled up to whole blocks: then a block's columns go to one group.
+// Queries sorted by group, each group filled up to whole blocks: then a block's columns go to one group. Blocks come
+// in pairs; where one is missing, one without queries stands in.
 struct GroupOrder {
   std::vector<int> order;
   std::vector<GroupBlock> blocks;
@@ -70,9 +71,14 @@ struct GroupOrder {
         const auto begin = members[g].begin() + static_cast<std::ptrdiff_t>(first);
         order.insert(order.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
         order.insert(order.end(), kQueryBlock - count, -1);
-        blocks.push_back({static_cast<int>(g), members[g][first + count - 1]});
+        const int start = members[g][first], last = members[g][first + count - 1];
+        const bool follow = last - start == static_cast<int>(count) - 1;
+        blocks.push_back({static_cast<int>(g), last, follow ? start : -1});
       }
     }
+    if (blocks.size() % 2 == 0) return;
+    blocks.push_back({blocks.back().group, 0, 0});
+    order.insert(order.end(), kQueryBlock, -1);
   }
 };
 
@@ -181,9 +187,12 @@ SequenceView CudaAttention::describe(const AttentionArgs& args, const AttentionS
 }
 
 void CudaAttention::add_maps(const AttentionArgs& args, const AttentionSequence& s, Plan& plan) {
-  const SequenceMaps maps{.q = describe_for_copies(args.q.row_range(s.first_row, s.T)),
-                          .k = describe_for_copies(s.k),
-                          .v = describe_for_copies(s.v)};
+  const Tensor q = args.q.row_range(s.first_row, s.T);
+  const SequenceMaps maps{.q = describe_for_copies(q, kTileRows),
+                          .k = describe_for_copies(s.k, kTileRows),
+                          .v = describe_for_copies(s.v, kTileRows),
+                          .query_block = describe_for_copies(q, kQueryBlock),
+                          .query = describe_for_copies(q, 1)};
   plan.views.back().maps = plan.inputs.add(std::span<const SequenceMaps>(&maps, 1));
 }
 

@@ -45,18 +45,27 @@ __device__ inline void refresh_map(const TensorMap& map) {
   asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(&map) : "memory");
 }
 
-// kBoxRows rows from `row` on and D columns from `column` on into panels, in the background.
-template <int D>
-__device__ void copy_boxes(const TensorMap& map, int column, int row, uint4* to, Barrier& barrier) {
-  barrier.expect(D * kBoxRows * static_cast<int>(sizeof(Bf16)));
+// kRows rows from `row` on and D columns from `column` on into panels of kPanelRows rows, in the background; `barrier`
+// must have been told to expect them. The map is one for boxes of kRows.
+template <int D, int kRows, int kPanelRows = kRows>
+__device__ __forceinline__ void copy_boxes(const TensorMap& map, int column, int row, uint4* to, Barrier& barrier) {
 #pragma unroll
   for (int panel = 0; panel < D / kBoxColumns; ++panel) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
-        "[%4];" ::"r"(shared_address(to + panel * kBoxRows * 8)),
+        "[%4];" ::"r"(shared_address(to + panel * kPanelRows * 8)),
         "l"(&map), "r"(column + panel * kBoxColumns), "r"(row), "r"(barrier.address())
         : "memory");
   }
+}
+
+// Bytes that lie together, a multiple of 16, likewise.
+__device__ __forceinline__ void copy_bytes(const void* from, int bytes, void* to, Barrier& barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(to)),
+      "l"(from), "r"(bytes), "r"(barrier.address())
+      : "memory");
 }
 
 }  // namespace buoy::cuda

@@ -1,20 +1,17 @@
 // Pass 1 on Hopper: a block holds 128 queries of a head, 64 for each of two groups of warps, and walks the keys
 // 128 at a time. While the tensor cores add one tile's values, the threads turn the next tile's scores into
-// weights. A third group does nothing but keep the copy engine busy; the others meet it at barriers only, so that
-// one may be multiplying while the other computes exponentials.
+// weights. One thread keeps the copy engine busy; the groups meet at its barriers only, so that one may be
+// multiplying while the other computes exponentials.
 #include "compute/cuda/hopper/barrier.cuh"
 #include "compute/cuda/hopper/wgmma.cuh"
 
 namespace buoy::cuda {
 namespace {
 
-constexpr int kGroupThreads = 128, kGroups = 2, kThreads = (kGroups + 1) * kGroupThreads;
+constexpr int kGroupThreads = 128, kGroups = 2, kThreads = kGroups * kGroupThreads;
 constexpr int kQueries = 64 * kGroups, kKeys = 128, kScores = kKeys / 2;
 constexpr int kStages = 2;
-static_assert(kQueries == kBoxRows && kKeys == kBoxRows);
-
-// Registers are moved from the copying group, which needs few, to the others.
-constexpr int kCopyRegisters = 24, kWorkRegisters = 240;
+static_assert(kQueries == kTileRows && kKeys == kTileRows);
 
 template <int D>
 struct Shared {
@@ -132,22 +129,43 @@ struct Task {
   int first, h, kv, tiles;  // first query; head; key head; tiles of keys that its queries see
 };
 
-// One thread feeds the tiles in the order of their use.
+// Has the copy engine bring tiles; for one thread.
 template <int D>
-__device__ __forceinline__ void copy_tiles(const Task& task, Shared<D>& shared) {
-  const SequenceMaps& maps = *task.s.maps;
-  refresh_map(maps.q);
-  refresh_map(maps.k);
-  refresh_map(maps.v);
-  copy_boxes<D>(maps.q, task.h * D, task.first, shared.queries, shared.queries_here);
-  for (int tile = 0; tile < task.tiles; ++tile) {
-    const int stage = tile % kStages, turn = tile / kStages;
-    if (turn > 0) shared.keys_done[stage].wait(turn - 1);
-    copy_boxes<D>(maps.k, task.kv * D, tile * kKeys, shared.keys[stage], shared.keys_here[stage]);
-    if (turn > 0) shared.values_done[stage].wait(turn - 1);
-    copy_boxes<D>(maps.v, task.kv * D, tile * kKeys, shared.values[stage], shared.values_here[stage]);
+struct Feeder {
+  const Task& task;
+  const SequenceMaps& maps;
+  Shared<D>& shared;
+
+  __device__ __forceinline__ void copy(const TensorMap& map, int head, int row, uint4* to, Barrier& here) const {
+    here.expect(kTileRows * D * static_cast<int>(sizeof(Bf16)));
+    copy_boxes<D, kTileRows>(map, head * D, row, to, here);
   }
-}
+  __device__ __forceinline__ void copy_keys(int tile) const {
+    copy(maps.k, task.kv, tile * kKeys, shared.keys[tile % kStages], shared.keys_here[tile % kStages]);
+  }
+  __device__ __forceinline__ void copy_values(int tile) const {
+    copy(maps.v, task.kv, tile * kKeys, shared.values[tile % kStages], shared.values_here[tile % kStages]);
+  }
+  __device__ __forceinline__ void start() const {
+    refresh_map(maps.q);
+    refresh_map(maps.k);
+    refresh_map(maps.v);
+    copy(maps.q, task.h, task.first, shared.queries, shared.queries_here);
+    copy_keys(0);
+    copy_values(0);
+    if (task.tiles > 1) copy_keys(1);
+  }
+  // While `tile` is worked on: the keys after the next, as all have scored this one's, and the next values, as all
+  // have added those before.
+  __device__ __forceinline__ void go_on(int tile) const {
+    if (tile + 2 < task.tiles) {
+      shared.keys_done[tile % kStages].wait(tile / kStages);
+      copy_keys(tile + 2);
+    }
+    if (tile > 0) shared.values_done[(tile - 1) % kStages].wait((tile - 1) / kStages);
+    copy_values(tile + 1);
+  }
+};
 
 template <int D>
 __device__ __forceinline__ void attend(const AttentionView& view, const Task& task, int group, Shared<D>& shared) {
@@ -171,6 +189,9 @@ __device__ __forceinline__ void attend(const AttentionView& view, const Task& ta
   Running<D> rows;
   float scores[kScores], shrink[2];
   unsigned weights[kKeys / 16][4];
+  const Feeder<D> feeder{task, *s.maps, shared};
+  if (threadIdx.x == 0) feeder.start();
+  __syncwarp();
   shared.queries_here.wait(0);
   shared.keys_here[0].wait(0);
   begin_products();
@@ -185,6 +206,8 @@ __device__ __forceinline__ void attend(const AttentionView& view, const Task& ta
   for (int i = 0; i < D / 2; ++i) rows.out[i] = 0;
   for (int tile = 0; tile + 1 < tiles; ++tile) {
     const int stage = tile % kStages, next = (tile + 1) % kStages;
+    if (threadIdx.x == 0) feeder.go_on(tile);
+    __syncwarp();
     shared.keys_here[next].wait((tile + 1) / kStages);
     begin_products();
     start_scores<D>(queries, shared.keys[next], scores);
@@ -232,13 +255,7 @@ __global__ void __launch_bounds__(kThreads, 1) attention_kernel(AttentionView vi
   }
   __syncthreads();
   const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x / kGroupThreads), 0);
-  if (group == kGroups) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCopyRegisters));
-    if (threadIdx.x == kGroups * kGroupThreads) copy_tiles<D>(task, shared);
-  } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kWorkRegisters));
-    attend<D>(view, task, group, shared);
-  }
+  attend<D>(view, task, group, shared);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Pass 2 on Hopper: a block owns 128 keys of a head, kept in registers as left operands, and walks the queries
 // group by group, two blocks of 64 at a time: while the tensor cores score the second, the threads fold the first
 // into their sums. Two such blocks share a multiprocessor and fill each other's pauses.
+#include "compute/cuda/hopper/barrier.cuh"
 #include "compute/cuda/hopper/wgmma.cuh"
 
 namespace buoy::cuda {
@@ -8,66 +9,44 @@ namespace {
 
 constexpr int kThreads = 256, kKeys = 128, kScores = kQueryBlock / 2;
 constexpr int kStages = 4;  // two blocks are worked on, two arrive
+constexpr int kNote = kQueryBlock * static_cast<int>(sizeof(float));
 
 template <int D>
 struct Shared {
   uint4 queries[kStages][kQueryBlock * D / kVector];
   uint4 keys[kKeys * D / kVector];
-  uint4 lse[kStages][kQueryBlock / 4];    // floats; +inf: no query
-  uint4 order[kStages][kQueryBlock / 4];  // ints, the queries' numbers; under a causal mask only
+  uint4 lse[kStages][kNote / 16];    // floats; +inf: no query
+  uint4 order[kStages][kNote / 16];  // ints, the queries' numbers; under a causal mask only
+  Barrier here[kStages];             // a block has come
+  Barrier done[kStages / 2];         // every warp has scored a pair of blocks
 };
 
-// Gathers blocks of queries in order. A thread copies the same columns of every kStep-th row; the rows' numbers
-// are read a block ahead, so that no copy waits for them. Past the last block the queries are nobody's.
+// Has the copy engine bring blocks of queries with their notes; for one whole warp.
 template <int D>
-class Gatherer {
- public:
-  __device__ __forceinline__ Gatherer(const AttentionView& view, const SequenceView& s, int h)
-      : causal_(view.causal), blocks_(s.block_count), stride_(static_cast<int>(s.q_stride)) {
-    const int row = threadIdx.x / kChunks, chunk = threadIdx.x % kChunks;
-    head_ = head_of<Bf16>(s.q, h, D) + chunk * kVector;
-    order_ = s.order;
-    next_ = s.order + row;
-    lse_ = s.ordered_lse + static_cast<Index>(h) * blocks_ * kQueryBlock;
-    place_ = static_cast<unsigned>(sizeof(uint4)) * panel_chunk<kQueryBlock>(row, chunk);
-    read_rows(0);
-  }
-  __device__ __forceinline__ void copy(int block, Shared<D>& shared) {
-    const unsigned at = shared_address(shared.queries[block % kStages]) + place_;
-#pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      copy_chunk_to(at + i * kStep * 128, head_ + static_cast<Index>(max(rows_[i], 0)) * stride_, rows_[i] >= 0);
+struct Feeder {
+  const SequenceView& s;
+  const SequenceMaps& maps;
+  int h, causal;
+
+  __device__ __forceinline__ void copy(int block, Shared<D>& shared) const {
+    const int stage = block % kStages, lane = threadIdx.x % 32;
+    Barrier& here = shared.here[stage];
+    const int first = s.group_blocks[block].first_query;
+    if (lane == 0) {
+      here.expect(kQueryBlock * D * static_cast<int>(sizeof(Bf16)) + (causal ? 2 : 1) * kNote);
+      const int at = block * kQueryBlock;
+      copy_bytes(s.ordered_lse + static_cast<Index>(h) * s.block_count * kQueryBlock + at, kNote,
+                 shared.lse[stage], here);
+      if (causal) copy_bytes(s.order + at, kNote, shared.order[stage], here);
+      if (first >= 0) copy_boxes<D, kQueryBlock>(maps.query_block, h * D, first, shared.queries[stage], here);
     }
-    if (threadIdx.x < kQueryBlock / 4) note(block, shared);
-    read_rows(block + 1);
-  }
-
- private:
-  static constexpr int kChunks = D / kVector, kStep = kThreads / kChunks, kCopies = kQueryBlock / kStep;
-  static_assert(kStep % 8 == 0);
-
-  __device__ __forceinline__ void read_rows(int block) {
-#pragma unroll
-    for (int i = 0; i < kCopies; ++i) rows_[i] = block < blocks_ ? next_[i * kStep] : -1;
-    next_ += kQueryBlock;
-  }
-  __device__ __forceinline__ void note(int block, Shared<D>& shared) {
-    uint4* lse = &shared.lse[block % kStages][threadIdx.x];
-    const int at = block * kQueryBlock + 4 * threadIdx.x;
-    if (block >= blocks_) {
-      *lse = make_uint4(0x7f800000u, 0x7f800000u, 0x7f800000u, 0x7f800000u);  // +inf
-      return;
+    __syncwarp();
+    if (first >= 0) return;
+    for (int r = lane; r < kQueryBlock; r += 32) {  // where there is no query any will do: its lse is +inf
+      const int t = max(0, s.order[block * kQueryBlock + r]);
+      copy_boxes<D, 1, kQueryBlock>(maps.query, h * D, t, shared.queries[stage] + r * 8, here);
     }
-    copy_chunk(lse, lse_ + at, true);
-    if (causal_) copy_chunk(&shared.order[block % kStages][threadIdx.x], order_ + at, true);
   }
-
-  int causal_, blocks_, stride_;
-  const Bf16* head_;  // this thread's columns of query 0
-  const int *order_, *next_;
-  const float* lse_;     // of this head
-  unsigned place_;
-  int rows_[kCopies];  // of the next block
 };
 
 template <int D>
@@ -136,21 +115,30 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   extern __shared__ uint4 memory[];
   auto& shared = aligned_shared<Shared<D>>(memory);
   const SequenceView& s = view.sequences[blockIdx.z];
-  const int first = blockIdx.x * kKeys, h = blockIdx.y, kv = h / (view.H / view.Hkv), blocks = s.block_count;
+  const int first = blockIdx.x * kKeys, h = blockIdx.y, kv = h / (view.H / view.Hkv);
+  const int blocks = __shfl_sync(~0u, s.block_count, 0);
   if (s.column_sums == nullptr || first >= s.N || blocks == 0) return;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const float scale = score_scale(view);
   const int causal = view.causal, hidden = causal ? s.first_position + 1 : s.N;
   const bool simple = !causal && s.key_bias == nullptr;
   const GroupBlock* groups = s.group_blocks;
-  Gatherer<D> gatherer(view, s, h);
+  const Feeder<D> feeder{s, *s.maps, h, causal};
   copy_rows<D, kKeys, kThreads>(shared.keys, head_of<Bf16>(s.k, kv, D), s.k_stride,
                                 [&](int r) { return first + r < s.N ? first + r : -1; });
-  gatherer.copy(0, shared);
-  gatherer.copy(1, shared);
   close_copies();
+  if (threadIdx.x == 0) {
+    for (Barrier& barrier : shared.here) barrier.init(1);
+    for (Barrier& barrier : shared.done) barrier.init(kThreads / 32);
+    publish_barriers();
+    refresh_map(s.maps->query_block);
+    refresh_map(s.maps->query);
+  }
   wait_copies<0>();
   __syncthreads();
+  if (warp == 0) {
+    for (int b = 0; b < min(kStages, blocks); ++b) feeder.copy(b, shared);
+  }
   unsigned keys[D / 16][4];
 #pragma unroll
   for (int step = 0; step < D / 16; ++step) load_left<D>(shared.keys, 16 * warp, step, keys[step]);
@@ -170,17 +158,18 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
     next_group = after;
   };
   for (int b = 0; b < blocks; b += 2) {
-    wait_copies<0>();
-    publish_copies();
-    __syncthreads();
-    if (b + 2 < blocks) {
-      gatherer.copy(b + 2, shared);
-      gatherer.copy(b + 3, shared);
+    const int pair = b / 2, turn = b / kStages;
+    // The pair after this one goes where the pair before this one was.
+    if (warp == 0 && pair > 0 && b + 2 < blocks) {
+      shared.done[(pair - 1) % 2].wait((pair - 1) / 2);
+      feeder.copy(b + 2, shared);
+      feeder.copy(b + 3, shared);
     }
-    close_copies();
     float even[kScores], odd[kScores];
+    shared.here[b % kStages].wait(turn);
     begin_products();
     start_scores<D>(keys, shared.queries[b % kStages], even);
+    shared.here[(b + 1) % kStages].wait(turn);
     start_scores<D>(keys, shared.queries[(b + 1) % kStages], odd);
     wait_products<1>();
     settle_sums(even);
@@ -188,6 +177,7 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
     wait_products<0>();
     settle_sums(odd);
     finish(b + 1, odd);
+    if (lane == 0) shared.done[pair % 2].arrive();  // after the notes have been read, too
   }
 }
 

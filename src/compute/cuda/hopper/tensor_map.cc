@@ -29,12 +29,12 @@ Encode find_encode() {
 
 }  // namespace
 
-TensorMap describe_for_copies(const Tensor& tensor) {
+TensorMap describe_for_copies(const Tensor& tensor, int rows) {
   static const Encode kEncode = find_encode();
   check(tensor.dtype() == DType::kBf16, "tensor copies move bf16");
   const cuuint64_t extents[] = {static_cast<cuuint64_t>(tensor.cols()), static_cast<cuuint64_t>(tensor.rows())};
   const cuuint64_t strides[] = {static_cast<cuuint64_t>(tensor.stride() * size_of(tensor.dtype()))};
-  const cuuint32_t box[] = {kBoxColumns, kBoxRows}, steps[] = {1, 1};
+  const cuuint32_t box[] = {kBoxColumns, static_cast<cuuint32_t>(rows)}, steps[] = {1, 1};
   CUtensorMap map;
   const CUresult status = kEncode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, address(tensor), extents, strides,
                                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,

@@ -141,11 +141,12 @@ __device__ __forceinline__ void multiply_64(float (&sums)[32], const unsigned (&
 
 #undef BUOY_EIGHT
 
-// Shared memory from the first address that panels may start at.
+// Shared memory from the first address that panels may start at. (By adding to the pointer, not to its number: the
+// compiler must go on knowing that it is shared memory.)
 template <class Shared>
-__device__ Shared& aligned_shared(void* memory) {
-  const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory);
-  return *reinterpret_cast<Shared*>(start + (1024 - shared_address(memory) % 1024) % 1024);
+__device__ __forceinline__ Shared& aligned_shared(uint4* memory) {
+  const unsigned past = shared_address(memory) % 1024;
+  return *reinterpret_cast<Shared*>(reinterpret_cast<char*>(memory) + (1024 - past) % 1024);
 }
 inline constexpr int kAlignmentSlack = 1024;
 
