@@ -1,6 +1,6 @@
 // Pass 1 on Hopper: a block holds 128 queries of a head, 64 for each of two groups of warps, and walks the keys
 // 128 at a time. While the tensor cores add one tile's values, the threads turn the next tile's scores into
-// weights. One thread keeps the copy engine busy; the groups meet at its barriers only, so that one may be
+// weights. A warp of its own keeps the copy engine busy; the groups meet at its barriers only, so that one may be
 // multiplying while the other computes exponentials.
 #include "compute/cuda/hopper/barrier.cuh"
 #include "compute/cuda/hopper/wgmma.cuh"
@@ -8,10 +8,13 @@
 namespace buoy::cuda {
 namespace {
 
-constexpr int kGroupThreads = 128, kGroups = 2, kThreads = kGroups * kGroupThreads;
+constexpr int kGroupThreads = 128, kGroups = 2, kThreads = (kGroups + 1) * kGroupThreads;
 constexpr int kQueries = 64 * kGroups, kKeys = 128, kScores = kKeys / 2;
 constexpr int kStages = 2;
 static_assert(kQueries == kTileRows && kKeys == kTileRows);
+
+// Registers are moved from the copying group, which needs few, to the others.
+constexpr int kCopyRegisters = 24, kWorkRegisters = 240;
 
 template <int D>
 struct Shared {
@@ -129,43 +132,26 @@ struct Task {
   int first, h, kv, tiles;  // first query; head; key head; tiles of keys that its queries see
 };
 
-// Has the copy engine bring tiles; for one thread.
+// Has the copy engine bring the tiles in the order of their use; for one thread.
 template <int D>
-struct Feeder {
-  const Task& task;
-  const SequenceMaps& maps;
-  Shared<D>& shared;
-
-  __device__ __forceinline__ void copy(const TensorMap& map, int head, int row, uint4* to, Barrier& here) const {
+__device__ void feed(const Task& task, Shared<D>& shared) {
+  const SequenceMaps& maps = *task.s.maps;
+  refresh_map(maps.q);
+  refresh_map(maps.k);
+  refresh_map(maps.v);
+  const auto copy = [&](const TensorMap& map, int head, int row, uint4* to, Barrier& here) {
     here.expect(kTileRows * D * static_cast<int>(sizeof(Bf16)));
     copy_boxes<D, kTileRows>(map, head * D, row, to, here);
+  };
+  copy(maps.q, task.h, task.first, shared.queries, shared.queries_here);
+  for (int tile = 0; tile < task.tiles; ++tile) {
+    const int stage = tile % kStages, turn = tile / kStages;
+    if (turn > 0) shared.keys_done[stage].wait(turn - 1);
+    copy(maps.k, task.kv, tile * kKeys, shared.keys[stage], shared.keys_here[stage]);
+    if (turn > 0) shared.values_done[stage].wait(turn - 1);
+    copy(maps.v, task.kv, tile * kKeys, shared.values[stage], shared.values_here[stage]);
   }
-  __device__ __forceinline__ void copy_keys(int tile) const {
-    copy(maps.k, task.kv, tile * kKeys, shared.keys[tile % kStages], shared.keys_here[tile % kStages]);
-  }
-  __device__ __forceinline__ void copy_values(int tile) const {
-    copy(maps.v, task.kv, tile * kKeys, shared.values[tile % kStages], shared.values_here[tile % kStages]);
-  }
-  __device__ __forceinline__ void start() const {
-    refresh_map(maps.q);
-    refresh_map(maps.k);
-    refresh_map(maps.v);
-    copy(maps.q, task.h, task.first, shared.queries, shared.queries_here);
-    copy_keys(0);
-    copy_values(0);
-    if (task.tiles > 1) copy_keys(1);
-  }
-  // While `tile` is worked on: the keys after the next, as all have scored this one's, and the next values, as all
-  // have added those before.
-  __device__ __forceinline__ void go_on(int tile) const {
-    if (tile + 2 < task.tiles) {
-      shared.keys_done[tile % kStages].wait(tile / kStages);
-      copy_keys(tile + 2);
-    }
-    if (tile > 0) shared.values_done[(tile - 1) % kStages].wait((tile - 1) / kStages);
-    copy_values(tile + 1);
-  }
-};
+}
 
 template <int D>
 __device__ __forceinline__ void attend(const AttentionView& view, const Task& task, int group, Shared<D>& shared) {
@@ -189,9 +175,6 @@ __device__ __forceinline__ void attend(const AttentionView& view, const Task& ta
   Running<D> rows;
   float scores[kScores], shrink[2];
   unsigned weights[kKeys / 16][4];
-  const Feeder<D> feeder{task, *s.maps, shared};
-  if (threadIdx.x == 0) feeder.start();
-  __syncwarp();
   shared.queries_here.wait(0);
   shared.keys_here[0].wait(0);
   begin_products();
@@ -201,31 +184,35 @@ __device__ __forceinline__ void attend(const AttentionView& view, const Task& ta
   release(shared.keys_done[0]);
   adjust(0, scores);
   take_scores(scores, scale, rows, shrink);
-  pack_weights(scores, weights);
 #pragma unroll
   for (int i = 0; i < D / 2; ++i) rows.out[i] = 0;
+  // The values of the tile before are waited for at the top of a turn, not at the end of the one that started them:
+  // there the assembler would put the wait in front of the exponentials.
+  const auto end_turn = [&](int tile) {
+    wait_products<0>();
+    settle_sums(rows.out);
+    if (tile > 0) release(shared.values_done[(tile - 1) % kStages]);
+#pragma unroll
+    for (int i = 0; i < D / 2; ++i) rows.out[i] *= shrink[i % 4 / 2];
+    pack_weights(scores, weights);
+  };
   for (int tile = 0; tile + 1 < tiles; ++tile) {
     const int stage = tile % kStages, next = (tile + 1) % kStages;
-    if (threadIdx.x == 0) feeder.go_on(tile);
-    __syncwarp();
+    end_turn(tile);
     shared.keys_here[next].wait((tile + 1) / kStages);
     begin_products();
     start_scores<D>(queries, shared.keys[next], scores);
     shared.values_here[stage].wait(tile / kStages);
+    begin_products();
     start_values<D>(weights, shared.values[stage], rows.out);
     wait_products<1>();
     settle_sums(scores);
     release(shared.keys_done[next]);
     adjust(tile + 1, scores);
     take_scores(scores, scale, rows, shrink);
-    wait_products<0>();
-    settle_sums(rows.out);
-    release(shared.values_done[stage]);
-#pragma unroll
-    for (int i = 0; i < D / 2; ++i) rows.out[i] *= shrink[i % 4 / 2];
-    pack_weights(scores, weights);
   }
   const int last = tiles - 1;
+  end_turn(last);
   shared.values_here[last % kStages].wait(last / kStages);
   begin_products();
   start_values<D>(weights, shared.values[last % kStages], rows.out);
@@ -255,7 +242,13 @@ __global__ void __launch_bounds__(kThreads, 1) attention_kernel(AttentionView vi
   }
   __syncthreads();
   const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x / kGroupThreads), 0);
-  attend<D>(view, task, group, shared);
+  if (group == kGroups) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCopyRegisters));
+    if (threadIdx.x == kGroups * kGroupThreads) feed<D>(task, shared);
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kWorkRegisters));
+    attend<D>(view, task, group, shared);
+  }
 }
 
 }  // namespace
