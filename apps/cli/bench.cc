@@ -100,7 +100,8 @@ Measured measure(const Transformer& model, const Pass& pass, Record record, int 
 
 // Multiplications and additions of a pass, two each. Causal queries see half of the keys.
 double operations(const ModelConfig& c, Index tokens, Index read) {
-  const auto N = static_cast<double>(tokens), R = static_cast<double>(read == 0 ? tokens : std::min(read, tokens));
+  const auto N = static_cast<double>(tokens),
+             R = static_cast<double>(read == 0 ? tokens : std::min(read, tokens));
   const auto width = static_cast<double>(c.E), Q = static_cast<double>(c.H * c.D),
              KV = static_cast<double>(c.Hkv * c.D), mlp = static_cast<double>(c.F);
   const auto layers = static_cast<double>(c.L);
@@ -133,10 +134,12 @@ double product_rate(Backend& backend, Index size) {
   return best;
 }
 
-void print_kernels(const ModelConfig& config, const RandomWeights& weights, Backend& backend, const Pass& pass) {
+void print_kernels(const ModelConfig& config, const RandomWeights& weights, Backend& backend,
+                   const Pass& pass) {
   for (const Record record : {Record::kNothing, Record::kEverything}) {
     TimedBackend timed(backend);
-    const Transformer model(config, [&](std::string_view name) { return weights.find(name); }, timed);
+    const Transformer model(
+        config, [&](std::string_view name) { return weights.find(name); }, timed);
     RecordingTap tap(std::ssize(pass.ids));
     Tap* watching = record == Record::kNothing ? nullptr : &tap;
     pass.run(model, watching);
@@ -177,17 +180,19 @@ void run(const Options& options) {
   ModelConfig config = make_shape(options.shape);
   if (options.layers > 0) config.L = options.layers;
   const auto too_long = std::ranges::max(options.tokens);
-  if (too_long > config.context) fail_usage("--tokens {}: the shape's context is {}", too_long, config.context);
+  if (too_long > config.context)
+    fail_usage("--tokens {}: the shape's context is {}", too_long, config.context);
   const std::unique_ptr<Backend> backend = make_backend(options.engine, 0);
   const RandomWeights weights(config);
   const double peak = product_rate(*backend, backend->name().starts_with("cuda") ? 8192 : 1024);
-  const Transformer model(config, [&](std::string_view name) { return weights.find(name); }, *backend);
+  const Transformer model(
+      config, [&](std::string_view name) { return weights.find(name); }, *backend);
   if (!options.json) {
     std::printf("%s on %s, %lld layers, logits of %s; one large product runs at %.1f TFLOP/s\n",
                 options.shape.c_str(), std::string(backend->name()).c_str(), static_cast<long long>(config.L),
                 options.read == 0 ? "all rows" : fmt::format("{} rows", options.read).c_str(), peak / 1e12);
-    std::printf("%7s %11s %11s %8s %9s %8s %10s %9s\n", "tokens", "plain ms", "recorded ms", "adds", "TFLOP/s",
-                "of peak", "MiB", "more MiB");
+    std::printf("%7s %11s %11s %8s %9s %8s %10s %9s\n", "tokens", "plain ms", "recorded ms", "adds",
+                "TFLOP/s", "of peak", "MiB", "more MiB");
   }
   Json rows = Json::array();
   for (const Index tokens : options.tokens) {
@@ -212,16 +217,19 @@ void run(const Options& options) {
 
 void add_bench(CLI::App& root) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = root.add_subcommand("bench", "Time a random-weight model of a named shape, plain and recorded");
+  CLI::App* verb =
+      root.add_subcommand("bench", "Time a random-weight model of a named shape, plain and recorded");
   add_device_options(*verb, options->engine);
-  verb->add_option("--shape", options->shape, "Whose sizes: " + fmt::format("{}", fmt::join(shape_names(), ", ")))
+  verb->add_option("--shape", options->shape,
+                   "Whose sizes: " + fmt::format("{}", fmt::join(shape_names(), ", ")))
       ->check(CLI::IsMember(shape_names()))
       ->capture_default_str();
   verb->add_option("--tokens", options->tokens, "Lengths of the sequence, separated by commas")
       ->delimiter(',')
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  verb->add_option("--layers", options->layers, "Layers; default those of the shape")->check(CLI::PositiveNumber);
+  verb->add_option("--layers", options->layers, "Layers; default those of the shape")
+      ->check(CLI::PositiveNumber);
   verb->add_option("--read-rows", options->read, "Rows whose logits are read; default all")
       ->check(CLI::PositiveNumber);
   verb->add_option("--repeat", options->repeat, "Timed passes; the median counts")

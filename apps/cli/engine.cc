@@ -46,10 +46,12 @@ void add_engine_options(CLI::App& verb, EngineOptions& options) {
 }
 
 void add_device_options(CLI::App& verb, EngineOptions& options) {
-  verb.add_option("--device", options.device, "Where to compute: auto (cuda when there is a card), cpu, cuda or reference (slow, exact)")
+  verb.add_option("--device", options.device,
+                  "Where to compute: auto (cuda when there is a card), cpu, cuda or reference (slow, exact)")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
       ->capture_default_str();
-  verb.add_option("--dtype", options.dtype, "Number type: f32, bf16 (cuda only), or auto: bf16 for models above 4 GiB on cuda")
+  verb.add_option("--dtype", options.dtype,
+                  "Number type: f32, bf16 (cuda only), or auto: bf16 for models above 4 GiB on cuda")
       ->check(CLI::IsMember({"auto", "f32", "bf16"}))
       ->capture_default_str();
   verb.add_option("--threads", options.threads, "Threads; default all cores. Results do not depend on it")

@@ -32,9 +32,9 @@ struct Engine {
   std::unique_ptr<Transformer> model;
 };
 
-// The device that the options name. `weight_bytes` of the checkpoint decide what --dtype auto means on a card: bf16
-// above kLargeModel, where it is the type the weights were published in, else f32. Throws UsageError for what
-// this build or machine does not have.
+// The device that the options name. `weight_bytes` of the checkpoint decide what --dtype auto means on a
+// card: bf16 above kLargeModel, where it is the type the weights were published in, else f32. Throws
+// UsageError for what this build or machine does not have.
 inline constexpr Index kLargeModel = Index{4} << 30;
 std::unique_ptr<Backend> make_backend(const EngineOptions& options, Index weight_bytes,
                                       Widen widen = Widen::kOnce);

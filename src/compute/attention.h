@@ -65,9 +65,9 @@ struct AttentionSequence {
   AttentionStats* stats = nullptr;            // filled when request is set
 };
 
-// When the statistics are there: as attention() returns, or only after Backend::settle(), so that a device can
-// go on computing while they travel. With kLater, requests and stats must stay in place until then, and no
-// other attention may run before.
+// When the statistics are there: as attention() returns, or only after Backend::settle(), so that a device
+// can go on computing while they travel. With kLater, requests and stats must stay in place until then, and
+// no other attention may run before.
 enum class Delivery { kNow, kLater };
 
 // softmax(q·kᵀ/√D + bias)·v for every head and sequence. Query head h reads key head h / (H / Hkv).

@@ -80,14 +80,15 @@ TEST_P(Attention, ColumnSumsOfAllRowsAddUpToTheNumberOfRows) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Attention,
-    testing::Values(ProblemShape{1, 1, 1, 1, 2, Mask::kFull}, ProblemShape{2, 2, 2, 1, 8, Mask::kCausal},
-                    ProblemShape{31, 31, 7, 1, 8, Mask::kFull}, ProblemShape{31, 31, 4, 2, 10, Mask::kCausal},
-                    ProblemShape{1, 45, 6, 6, 32, Mask::kCausal}, ProblemShape{5, 77, 4, 2, 16, Mask::kCausal},
-                    ProblemShape{100, 33, 3, 3, 24, Mask::kFull}, ProblemShape{97, 97, 2, 2, 128, Mask::kCausal},
-                    ProblemShape{130, 130, 6, 3, 64, Mask::kFull}, ProblemShape{512, 512, 2, 1, 32, Mask::kFull},
-                    ProblemShape{1000, 1000, 1, 1, 32, Mask::kCausal}, ProblemShape{1, 1, 2, 1, 8, Mask::kCausal},
-                    ProblemShape{2, 2, 2, 2, 8, Mask::kFull}, ProblemShape{512, 512, 2, 1, 8, Mask::kCausal},
-                    ProblemShape{1000, 1000, 2, 1, 8, Mask::kFull}));
+    testing::Values(
+        ProblemShape{1, 1, 1, 1, 2, Mask::kFull}, ProblemShape{2, 2, 2, 1, 8, Mask::kCausal},
+        ProblemShape{31, 31, 7, 1, 8, Mask::kFull}, ProblemShape{31, 31, 4, 2, 10, Mask::kCausal},
+        ProblemShape{1, 45, 6, 6, 32, Mask::kCausal}, ProblemShape{5, 77, 4, 2, 16, Mask::kCausal},
+        ProblemShape{100, 33, 3, 3, 24, Mask::kFull}, ProblemShape{97, 97, 2, 2, 128, Mask::kCausal},
+        ProblemShape{130, 130, 6, 3, 64, Mask::kFull}, ProblemShape{512, 512, 2, 1, 32, Mask::kFull},
+        ProblemShape{1000, 1000, 1, 1, 32, Mask::kCausal}, ProblemShape{1, 1, 2, 1, 8, Mask::kCausal},
+        ProblemShape{2, 2, 2, 2, 8, Mask::kFull}, ProblemShape{512, 512, 2, 1, 8, Mask::kCausal},
+        ProblemShape{1000, 1000, 2, 1, 8, Mask::kFull}));
 
 TEST(AttentionBatch, ASequencesAnswerDoesNotDependOnItsBatch) {
   const Problem a({60, 60, 6, 3, 16, Mask::kFull}), c({33, 33, 6, 3, 16, Mask::kFull});

@@ -138,7 +138,8 @@ struct CudaOptions {
 // Own kernels and cuBLASLt on the first NVIDIA card. Throws Error with cuda_problem()'s line.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options);
 
-// Why make_cuda_backend() would fail (not built in, no card, too old), as one line; nothing when it would not.
+// Why make_cuda_backend() would fail (not built in, no card, too old), as one line; nothing when it would
+// not.
 std::optional<std::string> cuda_problem();
 
 }  // namespace buoy

@@ -17,7 +17,8 @@ using namespace testing_support;
 void expect_close(const std::vector<float>& got, const std::vector<float>& want, const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    ASSERT_NEAR(got[i], want[i], kF32Tolerance.values * std::max(1.0f, std::abs(want[i]))) << what << ", element " << i;
+    ASSERT_NEAR(got[i], want[i], kF32Tolerance.values * std::max(1.0f, std::abs(want[i])))
+        << what << ", element " << i;
   }
 }
 

@@ -20,8 +20,8 @@ inline std::vector<float> random_floats(Index count, std::uint32_t stream) {
   return values;
 }
 
-// How far a backend may be from the reference, by the type it computes in; relative for values above 1. The one
-// place these numbers stand.
+// How far a backend may be from the reference, by the type it computes in; relative for values above 1. The
+// one place these numbers stand.
 struct Tolerance {
   float values;      // outputs of operations
   float statistics;  // of attention: computed in float32 from bf16 queries and keys

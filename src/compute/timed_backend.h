@@ -8,8 +8,8 @@
 
 namespace buoy {
 
-// Every operation waits for the one before, so the times add up to more than a pass takes. Halves of layers run
-// operation by operation. `inner` must outlive it; weights are shared with it.
+// Every operation waits for the one before, so the times add up to more than a pass takes. Halves of layers
+// run operation by operation. `inner` must outlive it; weights are shared with it.
 class TimedBackend : public Backend {
  public:
   struct Cost {

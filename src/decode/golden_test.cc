@@ -56,7 +56,8 @@ TEST_P(Golden, ModelReproducesThePublicCode) {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const char* model : {"llada", "dream", "llama-gqa", "llama31-rope", "qwen2-tied"}) {
-    for (const char* backend : {"reference", "cpu", "cpu-as-used", "cuda", "cuda-bf16"}) cases.push_back({model, backend});
+    for (const char* backend : {"reference", "cpu", "cpu-as-used", "cuda", "cuda-bf16"})
+      cases.push_back({model, backend});
   }
   return cases;
 }

@@ -40,7 +40,8 @@ std::vector<std::string> shape_names() {
 
 ModelConfig make_shape(const std::string& name) {
   const auto* shape = std::ranges::find(kShapes, name, &NamedShape::name);
-  if (shape == std::end(kShapes)) fail("unknown shape \"{}\"; known: {}", name, fmt::join(shape_names(), ", "));
+  if (shape == std::end(kShapes))
+    fail("unknown shape \"{}\"; known: {}", name, fmt::join(shape_names(), ", "));
   const Family* family = find_family(shape->model_type);
   ModelConfig config;
   config.family = family;
@@ -63,7 +64,8 @@ RandomWeights::RandomWeights(const ModelConfig& config) {
   std::size_t largest = 0, longest = 0;
   for (const ExpectedTensor& tensor : expected_tensors(config)) {
     const auto count = static_cast<std::size_t>(element_count(tensor.shape));
-    (tensor.shape.size() == 1 ? longest : largest) = std::max(count, tensor.shape.size() == 1 ? longest : largest);
+    (tensor.shape.size() == 1 ? longest : largest) =
+        std::max(count, tensor.shape.size() == 1 ? longest : largest);
     shapes_.emplace(tensor.name, tensor.shape);
   }
   ones_.assign(longest, 0x3f80);  // 1.0 in bf16

@@ -25,10 +25,10 @@ struct SequenceView {
   void* out;
   Index q_stride, k_stride, v_stride, out_stride;  // elements
   int T, N;
-  int first_position;      // of the first query among the keys; kFull: unused
-  const float* key_bias;   // or null
-  int bias_stride;         // from head to head: N, or 0
-  const float* head_gain;  // [H] or null
+  int first_position;        // of the first query among the keys; kFull: unused
+  const float* key_bias;     // or null
+  int bias_stride;           // from head to head: N, or 0
+  const float* head_gain;    // [H] or null
   const SequenceMaps* maps;  // of q, k and v for the copy engine; Hopper's kernels only
 
   // Pass 1, when anything is measured: log-sum-exp of every row in units of log 2, +inf for a row that sees
@@ -48,10 +48,10 @@ struct SequenceView {
   int R;
   const signed char* key_groups;  // [N] or null
   int key_group_count;
-  int* argmax;                     // [H, R], or null with the next three: only the matrix
-  float *max_weight, *entropy;     // [H, R]
-  float* key_mass;                 // [H, R, key_group_count] or null
-  float* matrix;                   // [H, R, N] or null
+  int* argmax;                  // [H, R], or null with the next three: only the matrix
+  float *max_weight, *entropy;  // [H, R]
+  float* key_mass;              // [H, R, key_group_count] or null
+  float* matrix;                // [H, R, N] or null
 
   // Means over queries, and lengths of keys and values.
   float *score_means, *cosine_means, *norm_means;  // [H, N] or null
@@ -65,8 +65,8 @@ struct AttentionView {
   const SequenceView* sequences;  // [count], on the card
   int count;
   int H, Hkv, D;
-  int causal;         // 0 or 1
-  DType type;         // of q, k, v and out
+  int causal;  // 0 or 1
+  DType type;  // of q, k, v and out
   int most_queries, most_keys, most_rows, most_blocks;
 };
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr Index kAlignment = 256;  // bytes, of arrays in a shared block
 
-// A block of arrays that is laid out before it has an address: until relocate(), pointers into it are offsets.
-// Offset 0 is never used, so a null pointer stays one.
+// A block of arrays that is laid out before it has an address: until relocate(), pointers into it are
+// offsets. Offset 0 is never used, so a null pointer stays one.
 class Block {
  public:
   template <typename T>
@@ -52,8 +52,8 @@ struct Inputs {
   }
 };
 
-// Queries sorted by group, each group filled up to whole blocks: then a block's columns go to one group. Blocks come
-// in pairs; where one is missing, one without queries stands in.
+// Queries sorted by group, each group filled up to whole blocks: then a block's columns go to one group.
+// Blocks come in pairs; where one is missing, one without queries stands in.
 struct GroupOrder {
   std::vector<int> order;
   std::vector<GroupBlock> blocks;
@@ -250,12 +250,13 @@ void CudaAttention::place(Plan& plan) {
   const void* inputs = plan.inputs.bytes.empty() ? nullptr : uploads_.get_bytes(plan.inputs.bytes);
   if (!plan.pieces.empty()) {
     if (plan.outputs.size() > statistics_capacity_) {
-      statistics_ = allocate_for_good(plan.outputs.size());
+      statistics_ = pool_.allocate(plan.outputs.size());
       statistics_capacity_ = plan.outputs.size();
     }
     // Groups without a query are never written.
-    check_cuda(cudaMemsetAsync(statistics_->data(), 0, static_cast<std::size_t>(plan.outputs.size()), *stream_),
-               "clear statistics");
+    check_cuda(
+        cudaMemsetAsync(statistics_->data(), 0, static_cast<std::size_t>(plan.outputs.size()), *stream_),
+        "clear statistics");
   }
   for (SequenceView& view : plan.views) {
     relocate(view.maps, inputs);

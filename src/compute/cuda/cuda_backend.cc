@@ -28,8 +28,9 @@ class CudaBackend : public Backend {
     check(std::ssize(from) == to.rows() * to.cols(), "upload fits");
     if (to.empty()) return;
     const Tensor packed = allocate(to.rows(), to.cols());
-    check_cuda(cudaMemcpyAsync(address(packed), from.data(), from.size_bytes(), cudaMemcpyHostToDevice, *stream_),
-               "write a tensor");
+    check_cuda(
+        cudaMemcpyAsync(address(packed), from.data(), from.size_bytes(), cudaMemcpyHostToDevice, *stream_),
+        "write a tensor");
     copy(packed, to, {});
     stream_->wait();  // `from` may go away
   }

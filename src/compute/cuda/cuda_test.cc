@@ -51,7 +51,8 @@ TEST_F(Cuda, Bf16OperationsMatchTheReference) {
       const HostWeight w(random_floats(outputs * K, 1), {outputs, K}, DType::kBf16);
       const HostWeight bias(random_floats(outputs, 2), {outputs}, DType::kBf16);
       for (const Index M : {1, 3, 85}) {
-        const auto x = rounded_to_bf16(random_floats(M * K, 4)), y = rounded_to_bf16(random_floats(M * outputs, 3));
+        const auto x = rounded_to_bf16(random_floats(M * K, 4)),
+                   y = rounded_to_bf16(random_floats(M * outputs, 3));
         compare_in_bf16(fmt::format("[{},{}]x[{}]", outputs, K, M), [&](Backend& b) {
           const auto linear = b.make_linear({{w.view}}, {{bias.view}});
           const Tensor to = upload(b, M, outputs, y);
@@ -204,14 +205,15 @@ TEST_P(CudaAttention, ASequencesAnswerDoesNotDependOnItsBatchInBf16) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, CudaAttention,
-    testing::Values(ProblemShape{1, 1, 1, 1, 32, Mask::kFull}, ProblemShape{2, 2, 2, 1, 64, Mask::kCausal},
-                    ProblemShape{1, 45, 6, 6, 128, Mask::kCausal}, ProblemShape{5, 77, 4, 2, 64, Mask::kCausal},
-                    ProblemShape{100, 33, 3, 3, 32, Mask::kFull}, ProblemShape{97, 97, 2, 2, 128, Mask::kCausal},
-                    ProblemShape{130, 130, 6, 3, 64, Mask::kFull}, ProblemShape{64, 128, 2, 1, 128, Mask::kFull},
-                    ProblemShape{257, 257, 4, 2, 128, Mask::kFull}, ProblemShape{300, 300, 2, 1, 32, Mask::kCausal},
-                    ProblemShape{640, 640, 2, 2, 128, Mask::kFull}, ProblemShape{515, 700, 2, 1, 128, Mask::kCausal},
-                    ProblemShape{31, 31, 4, 2, 24, Mask::kCausal}, ProblemShape{70, 70, 2, 2, 8, Mask::kFull},
-                    ProblemShape{40, 90, 2, 1, 256, Mask::kFull}, ProblemShape{129, 129, 2, 1, 80, Mask::kCausal}));
+    testing::Values(
+        ProblemShape{1, 1, 1, 1, 32, Mask::kFull}, ProblemShape{2, 2, 2, 1, 64, Mask::kCausal},
+        ProblemShape{1, 45, 6, 6, 128, Mask::kCausal}, ProblemShape{5, 77, 4, 2, 64, Mask::kCausal},
+        ProblemShape{100, 33, 3, 3, 32, Mask::kFull}, ProblemShape{97, 97, 2, 2, 128, Mask::kCausal},
+        ProblemShape{130, 130, 6, 3, 64, Mask::kFull}, ProblemShape{64, 128, 2, 1, 128, Mask::kFull},
+        ProblemShape{257, 257, 4, 2, 128, Mask::kFull}, ProblemShape{300, 300, 2, 1, 32, Mask::kCausal},
+        ProblemShape{640, 640, 2, 2, 128, Mask::kFull}, ProblemShape{515, 700, 2, 1, 128, Mask::kCausal},
+        ProblemShape{31, 31, 4, 2, 24, Mask::kCausal}, ProblemShape{70, 70, 2, 2, 8, Mask::kFull},
+        ProblemShape{40, 90, 2, 1, 256, Mask::kFull}, ProblemShape{129, 129, 2, 1, 80, Mask::kCausal}));
 
 // And the card goes on working afterwards.
 TEST_F(Cuda, MoreThanTheCardHoldsIsOneClearError) {

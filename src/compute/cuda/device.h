@@ -1,11 +1,13 @@
-// The card: calls whose failure becomes one clear line, and streams and events that clean up after themselves.
+// The card: calls whose failure becomes one clear line, and streams and events that clean up after
+// themselves.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 namespace buoy::cuda {
 
-// Throws Error with `what` and CUDA's own words unless the call succeeded; out of memory has a line of its own.
+// Throws Error with `what` and CUDA's own words unless the call succeeded; out of memory has a line of its
+// own.
 void check_cuda(cudaError_t status, const char* what);
 
 // Stands after every launch: throws Error naming the kernel when it could not start.

@@ -12,9 +12,15 @@ using Bf16 = __nv_bfloat16;
 
 inline constexpr int kVector = 8;
 
-__device__ inline float widened(float x) { return x; }
-__device__ inline float widened(Bf16 x) { return __bfloat162float(x); }
-__device__ inline float widened(__half x) { return __half2float(x); }
+__device__ inline float widened(float x) {
+  return x;
+}
+__device__ inline float widened(Bf16 x) {
+  return __bfloat162float(x);
+}
+__device__ inline float widened(__half x) {
+  return __half2float(x);
+}
 
 template <typename T>
 __device__ inline T narrowed(float x) {

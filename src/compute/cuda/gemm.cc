@@ -13,8 +13,8 @@ namespace {
 
 constexpr Index kYardstickRows = 2048;
 constexpr Index kSteps[] = {16, 64, 256, 512, 1024, 2048, 4096, 8192};
-constexpr Index kTrialRows = 300;                   // no multiple of any tile: rows stand everywhere in one
-constexpr Index kTimedBytes = Index{4} << 30;       // of y; larger ones are not timed but take the first
+constexpr Index kTrialRows = 300;              // no multiple of any tile: rows stand everywhere in one
+constexpr Index kTimedBytes = Index{4} << 30;  // of y; larger ones are not timed but take the first
 constexpr Index kWorkspace = Index{32} << 20;
 constexpr int kProposals = 16, kTimedRuns = 3;
 
@@ -207,7 +207,8 @@ std::vector<cublasLtMatmulAlgo_t> Gemms::proposals(const Call& call) {
   const std::uint32_t in = alignment(call.w.inputs(), call.w.weights.dtype());
   const std::uint32_t out = alignment(call.w.outputs(), call.y_type);
   prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(kWorkspace));
-  prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+  prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+         std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
   prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, in);
   prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, in);
   prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, out);

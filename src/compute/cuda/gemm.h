@@ -1,12 +1,13 @@
 // Projections on cuBLASLt that give a row the same bits whatever stands beside it.
 #pragma once
 
-#include <cublasLt.h>
 #include <map>
 #include <memory>
 #include <optional>
 #include <tuple>
 #include <vector>
+
+#include <cublasLt.h>
 
 #include "compute/backend.h"
 #include "compute/cuda/memory.h"
@@ -23,8 +24,8 @@ struct CudaLinear : Linear {
 
 // The library picks its algorithm by the whole shape, rows included, and different algorithms may round
 // differently. So the first algorithm without split K that it proposes for kYardstickRows sets the bits of a
-// weight shape. For other row counts (in steps) the fastest proposal is used among those seen to give the same
-// bits on random numbers. One caller at a time.
+// weight shape. For other row counts (in steps) the fastest proposal is used among those seen to give the
+// same bits on random numbers. One caller at a time.
 class Gemms {
  public:
   Gemms(std::shared_ptr<Stream> stream, Pool& pool);

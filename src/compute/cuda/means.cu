@@ -1,5 +1,5 @@
-// Column means of scores, cosines and norms in O(N·D): Σ_i q_i·k_j = (Σ_i q_i)·k_j, with the queries summed in
-// chunks of positions so that a causal key adds only those that see it.
+// Column means of scores, cosines and norms in O(N·D): Σ_i q_i·k_j = (Σ_i q_i)·k_j, with the queries summed
+// in chunks of positions so that a causal key adds only those that see it.
 #include "compute/cuda/attention_device.cuh"
 
 namespace buoy::cuda {
@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(kThreads) causal_sums_kernel(AttentionView vie
   if (threadIdx.x == 0) to[2 * D] = rows.lengths[0];
 }
 
-// How a warp shares out rows of D under a full mask: `lanes` lanes a row, each with kOwn neighbouring dimensions,
-// 32 / lanes rows at once. Whole vectors where the head size allows it.
+// How a warp shares out rows of D under a full mask: `lanes` lanes a row, each with kOwn neighbouring
+// dimensions, 32 / lanes rows at once. Whole vectors where the head size allows it.
 template <int kOwn>
 struct Share {
   int lanes, rows, row, first;  // this lane's row among those at once, and its first dimension
@@ -166,7 +166,8 @@ struct KeyMeans {
   float score, cosine, squares, lengths;  // dot products with sums of queries and of directions; of itself
 };
 
-__device__ void write_means(const AttentionView& view, const SequenceView& s, int h, int j, const KeyMeans& m) {
+__device__ void write_means(const AttentionView& view, const SequenceView& s, int h, int j,
+                            const KeyMeans& m) {
   const float length = sqrtf(m.squares);
   const int first_seeing = view.causal ? max(0, j - s.first_position) : 0;
   const float count = static_cast<float>(max(1, s.T - first_seeing));
@@ -240,7 +241,8 @@ __global__ void __launch_bounds__(kThreads) full_means_kernel(AttentionView view
 }
 
 template <typename T>
-void run_causal_means(const AttentionView& view, const dim3& chunks, const dim3& columns, cudaStream_t stream) {
+void run_causal_means(const AttentionView& view, const dim3& chunks, const dim3& columns,
+                      cudaStream_t stream) {
   const int shared = (2 * kChunk * view.D + kChunk) * static_cast<int>(sizeof(float));
   allow_shared(causal_sums_kernel<T>, shared);
   allow_shared(causal_means_kernel<T>, shared);
@@ -258,7 +260,8 @@ void run_full_means(const AttentionView& view, const dim3& chunks, const dim3& c
   check_launch("sums of queries");
   suffix_kernel<<<columns, kThreads, 0, stream>>>(view);
   check_launch("sums of all queries");
-  const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kWarps * kKeysPerWarp)), chunks.y, chunks.z);
+  const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kWarps * kKeysPerWarp)), chunks.y,
+                  chunks.z);
   full_means_kernel<T, kOwn><<<keys, kThreads, 0, stream>>>(view);
   check_launch("column means");
 }
@@ -271,7 +274,8 @@ Index means_scratch(const AttentionView& view, Index T, Index N) {
 
 void run_means(const AttentionView& view, cudaStream_t stream) {
   const auto heads = static_cast<unsigned>(view.H), count = static_cast<unsigned>(view.count);
-  const dim3 chunks(static_cast<unsigned>(chunk_count(view.causal, view.most_queries, view.most_keys)), heads, count);
+  const dim3 chunks(static_cast<unsigned>(chunk_count(view.causal, view.most_queries, view.most_keys)), heads,
+                    count);
   const dim3 columns(static_cast<unsigned>(divide_up(2 * view.D + 1, kThreads)), heads, count);
   with_activation_type(view.type, [&](auto type) {
     using T = decltype(type);

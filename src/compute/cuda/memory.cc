@@ -113,13 +113,18 @@ void download(const Tensor& from, std::span<float> to, Pool& pool, const Stream&
   Tensor packed = from;
   if (from.dtype() != DType::kF32 || from.stride() != from.cols()) {
     packed = pool.allocate(from.rows(), from.cols(), DType::kF32);
-    convert_rows({.from = address(from), .from_type = from.dtype(), .to = packed.row<float>(0),
-                  .to_type = DType::kF32, .rows = from.rows(), .cols = from.cols(),
+    convert_rows({.from = address(from),
+                  .from_type = from.dtype(),
+                  .to = packed.row<float>(0),
+                  .to_type = DType::kF32,
+                  .rows = from.rows(),
+                  .cols = from.cols(),
                   .from_stride = from.stride()},
                  stream);
   }
-  check_cuda(cudaMemcpyAsync(to.data(), packed.row<float>(0), to.size_bytes(), cudaMemcpyDeviceToHost, stream),
-             "read a tensor");
+  check_cuda(
+      cudaMemcpyAsync(to.data(), packed.row<float>(0), to.size_bytes(), cudaMemcpyDeviceToHost, stream),
+      "read a tensor");
   stream.wait();
 }
 
@@ -136,12 +141,16 @@ void WeightLoader::load(const TensorView& from, DType dtype, void* to) {
     std::byte* target = static_cast<std::byte*>(to) + first * size_of(dtype);
     const bool convert = dtype != from.dtype;
     if (convert && raw_[i] == nullptr) raw_[i] = allocate_for_good(kChunk);
-    check_cuda(cudaMemcpyAsync(convert ? raw_[i]->data() : target, host, bytes, cudaMemcpyHostToDevice,
-                               *stream_),
-               "send weights");
+    check_cuda(
+        cudaMemcpyAsync(convert ? raw_[i]->data() : target, host, bytes, cudaMemcpyHostToDevice, *stream_),
+        "send weights");
     if (convert) {
-      convert_rows({.from = raw_[i]->data(), .from_type = from.dtype, .to = target, .to_type = dtype,
-                    .rows = 1, .cols = elements},
+      convert_rows({.from = raw_[i]->data(),
+                    .from_type = from.dtype,
+                    .to = target,
+                    .to_type = dtype,
+                    .rows = 1,
+                    .cols = elements},
                    *stream_);
     }
     sent_[i].record(*stream_);

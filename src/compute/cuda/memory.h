@@ -74,7 +74,8 @@ class Uploads {
 
 // The first element of a tensor of any type.
 inline void* address(const Tensor& tensor) {
-  return size_of(tensor.dtype()) == 2 ? static_cast<void*>(tensor.row<std::uint16_t>(0)) : tensor.row<float>(0);
+  return size_of(tensor.dtype()) == 2 ? static_cast<void*>(tensor.row<std::uint16_t>(0))
+                                      : tensor.row<float>(0);
 }
 
 // A tensor's values as float32, rows one after the other. Waits for them.

@@ -1,5 +1,5 @@
-// Pass 1 on tensor cores: a block holds 64 queries of a head, 16 a warp, and walks the keys 64 at a time with a
-// running softmax; the next keys and values arrive while these are worked on.
+// Pass 1 on tensor cores: a block holds 64 queries of a head, 16 a warp, and walks the keys 64 at a time with
+// a running softmax; the next keys and values arrive while these are worked on.
 #include "compute/cuda/mma.cuh"
 
 namespace buoy::cuda {
@@ -21,8 +21,8 @@ struct Running {
   float out[D / 8][4] = {};
 };
 
-// Scores become weights relative to the largest so far; sums so far are shrunk to match. A thread keeps its own
-// part of a row's total until the end.
+// Scores become weights relative to the largest so far; sums so far are shrunk to match. A thread keeps its
+// own part of a row's total until the end.
 template <int D>
 __device__ void take_scores(float (&scores)[kTiles][4], Running<D>& rows) {
 #pragma unroll

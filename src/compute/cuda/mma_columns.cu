@@ -17,8 +17,8 @@ struct Shared {
 };
 
 template <int D>
-__device__ void load_block(const AttentionView& view, const SequenceView& s, int h, int block, Shared<D>& shared,
-                           int stage) {
+__device__ void load_block(const AttentionView& view, const SequenceView& s, int h, int block,
+                           Shared<D>& shared, int stage) {
   const int* order = s.order + block * kQueryBlock;
   copy_rows<D, kQueryBlock, kThreads>(shared.queries[stage], head_of<Bf16>(s.q, h, D), s.q_stride,
                                       [&](int r) { return order[r]; });

@@ -1,6 +1,6 @@
-// Row statistics on tensor cores: a block scores 8 rows of a head against 256 keys at a time, 32 keys a warp, then
-// each warp folds one of the rows. (Half of each product is thrown away: with few rows it is the number of
-// blocks that counts.)
+// Row statistics on tensor cores: a block scores 8 rows of a head against 256 keys at a time, 32 keys a warp,
+// then each warp folds one of the rows. (Half of each product is thrown away: with few rows it is the number
+// of blocks that counts.)
 #include "compute/cuda/mma.cuh"
 #include "compute/cuda/row_fold.cuh"
 

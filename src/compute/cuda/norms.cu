@@ -38,10 +38,10 @@ __global__ void __launch_bounds__(kThreads) output_norm_kernel(AttentionView vie
 
 void run_norms(const AttentionView& view, cudaStream_t stream) {
   const auto count = static_cast<unsigned>(view.count);
-  const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kWarps)), static_cast<unsigned>(view.Hkv), count);
-  with_activation_type(view.type, [&](auto type) {
-    value_norms_kernel<decltype(type)><<<keys, kThreads, 0, stream>>>(view);
-  });
+  const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kWarps)), static_cast<unsigned>(view.Hkv),
+                  count);
+  with_activation_type(
+      view.type, [&](auto type) { value_norms_kernel<decltype(type)><<<keys, kThreads, 0, stream>>>(view); });
   check_launch("value norms");
   output_norm_kernel<<<dim3(static_cast<unsigned>(view.H), 1, count), kThreads, 0, stream>>>(view);
   check_launch("output norms");

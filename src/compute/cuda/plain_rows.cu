@@ -1,4 +1,5 @@
-// Closer looks at chosen rows: all threads score 256 keys against 8 queries, then one warp a query folds them.
+// Closer looks at chosen rows: all threads score 256 keys against 8 queries, then one warp a query folds
+// them.
 #include "compute/cuda/row_fold.cuh"
 
 namespace buoy::cuda {
@@ -66,9 +67,8 @@ void run_plain_rows(const AttentionView& view, cudaStream_t stream) {
   if (view.most_rows == 0) return;
   const dim3 grid(static_cast<unsigned>(divide_up(view.most_rows, kRows)), static_cast<unsigned>(view.H),
                   static_cast<unsigned>(view.count));
-  with_activation_type(view.type, [&](auto type) {
-    rows_kernel<decltype(type)><<<grid, kThreads, 0, stream>>>(view);
-  });
+  with_activation_type(view.type,
+                       [&](auto type) { rows_kernel<decltype(type)><<<grid, kThreads, 0, stream>>>(view); });
   check_launch("row statistics");
 }
 

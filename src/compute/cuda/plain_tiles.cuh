@@ -5,8 +5,8 @@
 
 namespace buoy::cuda {
 
-// 16 × 16 threads; thread (tx, ty) owns queries ty + 16·i and keys tx + 16·j, so that neighbouring threads read
-// neighbouring rows, which the padding puts into different banks.
+// 16 × 16 threads; thread (tx, ty) owns queries ty + 16·i and keys tx + 16·j, so that neighbouring threads
+// read neighbouring rows, which the padding puts into different banks.
 inline constexpr int kTile = 64, kSide = 16, kOwn = kTile / kSide;
 
 // DP: head size rounded up; the rest is zero.

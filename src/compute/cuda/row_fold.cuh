@@ -21,7 +21,8 @@ struct RowFold {
     lse = s.lse[static_cast<Index>(h) * s.T + row];
   }
 
-  // Scores of keys first.. in units of log 2, kCount of them; they become weights. `groups`: their key groups.
+  // Scores of keys first.. in units of log 2, kCount of them; they become weights. `groups`: their key
+  // groups.
   template <int kCount>
   __device__ void take(float* scores, int first, const signed char* groups) {
     const int lane = threadIdx.x % 32;

@@ -41,7 +41,8 @@ __global__ void rms_norm_kernel(RmsNormArgs a) {
       for (float e : v) squares = fmaf(e, e, squares);
     }
   } else {
-    for (Index c = threadIdx.x; c < a.cols; c += kThreads) squares = fmaf(widened(x[c]), widened(x[c]), squares);
+    for (Index c = threadIdx.x; c < a.cols; c += kThreads)
+      squares = fmaf(widened(x[c]), widened(x[c]), squares);
   }
   __shared__ float parts[kThreads / 32];
   squares = warp_sum(squares);
@@ -133,7 +134,8 @@ __global__ void plain_linear_kernel(PlainLinearArgs a) {
   const Index i = thread_index();
   if (i >= a.rows * a.outputs) return;
   const Index r = i / a.outputs, o = i % a.outputs;
-  const T *x = static_cast<const T*>(a.x) + r * a.x_stride, *w = static_cast<const T*>(a.weights) + o * a.inputs;
+  const T *x = static_cast<const T*>(a.x) + r * a.x_stride,
+          *w = static_cast<const T*>(a.weights) + o * a.inputs;
   Y* y = static_cast<Y*>(a.y) + r * a.y_stride + o;
   float sum = 0;
   for (Index c = 0; c < a.inputs; ++c) sum = fmaf(widened(x[c]), widened(w[c]), sum);
@@ -176,8 +178,7 @@ void rms_norm_rows(const RmsNormArgs& a, cudaStream_t stream) {
   if (a.rows == 0) return;
   with_activation_type(a.x_type, [&](auto in) {
     with_activation_type(a.out_type, [&](auto out) {
-      rms_norm_kernel<decltype(in), decltype(out)>
-          <<<static_cast<unsigned>(a.rows), kThreads, 0, stream>>>(a);
+      rms_norm_kernel<decltype(in), decltype(out)><<<static_cast<unsigned>(a.rows), kThreads, 0, stream>>>(a);
     });
   });
   check_launch("rms norm");

@@ -45,14 +45,16 @@ __device__ inline void refresh_map(const TensorMap& map) {
   asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(&map) : "memory");
 }
 
-// kRows rows from `row` on and D columns from `column` on into panels of kPanelRows rows, in the background; `barrier`
-// must have been told to expect them. The map is one for boxes of kRows.
+// kRows rows from `row` on and D columns from `column` on into panels of kPanelRows rows, in the background;
+// `barrier` must have been told to expect them. The map is one for boxes of kRows.
 template <int D, int kRows, int kPanelRows = kRows>
-__device__ __forceinline__ void copy_boxes(const TensorMap& map, int column, int row, uint4* to, Barrier& barrier) {
+__device__ __forceinline__ void copy_boxes(const TensorMap& map, int column, int row, uint4* to,
+                                           Barrier& barrier) {
 #pragma unroll
   for (int panel = 0; panel < D / kBoxColumns; ++panel) {
     asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+        "%3}], "
         "[%4];" ::"r"(shared_address(to + panel * kPanelRows * 8)),
         "l"(&map), "r"(column + panel * kBoxColumns), "r"(row), "r"(barrier.address())
         : "memory");

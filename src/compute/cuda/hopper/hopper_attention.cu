@@ -1,7 +1,7 @@
-// Pass 1 on Hopper: a block holds 128 queries of a head, 64 for each of two groups of warps, and walks the keys
-// 128 at a time. While the tensor cores add one tile's values, the threads turn the next tile's scores into
-// weights. A warp of its own keeps the copy engine busy; the groups meet at its barriers only, so that one may be
-// multiplying while the other computes exponentials.
+// Pass 1 on Hopper: a block holds 128 queries of a head, 64 for each of two groups of warps, and walks the
+// keys 128 at a time. While the tensor cores add one tile's values, the threads turn the next tile's scores
+// into weights. A warp of its own keeps the copy engine busy; the groups meet at its barriers only, so that
+// one may be multiplying while the other computes exponentials.
 #include "compute/cuda/hopper/barrier.cuh"
 #include "compute/cuda/hopper/wgmma.cuh"
 
@@ -34,8 +34,8 @@ struct Running {
 };
 
 // Hides what a row may not see and adds biases, in the units of the scores.
-__device__ __forceinline__ void adjust_scores(const SequenceView& s, int h, int key, const int (&seen)[2], float per_bias,
-                              float (&scores)[kScores]) {
+__device__ __forceinline__ void adjust_scores(const SequenceView& s, int h, int key, const int (&seen)[2],
+                                              float per_bias, float (&scores)[kScores]) {
   const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < kScores; ++i) {
@@ -50,7 +50,8 @@ __device__ __forceinline__ void adjust_scores(const SequenceView& s, int h, int 
 
 // Scores become weights relative to the largest so far; returns by how much older sums must shrink.
 template <int D>
-__device__ __forceinline__ void take_scores(float (&scores)[kScores], float scale, Running<D>& rows, float (&shrink)[2]) {
+__device__ __forceinline__ void take_scores(float (&scores)[kScores], float scale, Running<D>& rows,
+                                            float (&shrink)[2]) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float largest = rows.largest[half];
@@ -71,14 +72,16 @@ __device__ __forceinline__ void take_scores(float (&scores)[kScores], float scal
   }
 }
 
-__device__ __forceinline__ void pack_weights(const float (&scores)[kScores], unsigned (&weights)[kKeys / 16][4]) {
+__device__ __forceinline__ void pack_weights(const float (&scores)[kScores],
+                                             unsigned (&weights)[kKeys / 16][4]) {
 #pragma unroll
   for (int i = 0; i < kScores; i += 2) weights[i / 8][i % 8 / 2] = pack_bf16(scores[i], scores[i + 1]);
 }
 
 // scores = this group's 64 queries · 128 keys, in the background.
 template <int D>
-__device__ __forceinline__ void start_scores(const uint4* queries, const uint4* keys, float (&scores)[kScores]) {
+__device__ __forceinline__ void start_scores(const uint4* queries, const uint4* keys,
+                                             float (&scores)[kScores]) {
 #pragma unroll
   for (int step = 0; step < D / 16; ++step) {  // 16 columns are two chunks of a panel's row
     const int at = step / 4 * kKeys * 8 + step % 4 * 2;
@@ -89,7 +92,7 @@ __device__ __forceinline__ void start_scores(const uint4* queries, const uint4* 
 
 template <int D>
 __device__ __forceinline__ void start_values(const unsigned (&weights)[kKeys / 16][4], const uint4* values,
-                             float (&out)[D / 2]) {
+                                             float (&out)[D / 2]) {
 #pragma unroll
   for (int step = 0; step < kKeys / 16; ++step) {
     const std::uint64_t tile = describe_tile(values + step * 16 * 8, kKeys * 128);
@@ -154,16 +157,18 @@ __device__ void feed(const Task& task, Shared<D>& shared) {
 }
 
 template <int D>
-__device__ __forceinline__ void attend(const AttentionView& view, const Task& task, int group, Shared<D>& shared) {
+__device__ __forceinline__ void attend(const AttentionView& view, const Task& task, int group,
+                                       Shared<D>& shared) {
   const SequenceView& s = task.s;
   const int lane = threadIdx.x % 32, h = task.h, tiles = task.tiles;
   const int group_row = task.first + 64 * group;
   const int row = group_row + threadIdx.x % kGroupThreads / 32 * 16 + lane / 4;
   const float scale = score_scale(view), per_bias = kLog2E / scale;
-  const int all_see = view.causal ? visible_keys(view, s, group_row) : s.N;  // keys every row of the group sees
+  const int all_see =
+      view.causal ? visible_keys(view, s, group_row) : s.N;  // keys every row of the group sees
   const int seen[2] = {visible_keys(view, s, row), visible_keys(view, s, row + 8)};
   const bool biased = s.key_bias != nullptr;
-  const auto adjust = [&](int tile, float (&scores)[kScores]) {
+  const auto adjust = [&](int tile, float(&scores)[kScores]) {
     if (biased || (tile + 1) * kKeys > all_see) {
       adjust_scores(s, h, tile * kKeys, seen, per_bias, scores);
     }
@@ -186,8 +191,8 @@ __device__ __forceinline__ void attend(const AttentionView& view, const Task& ta
   take_scores(scores, scale, rows, shrink);
 #pragma unroll
   for (int i = 0; i < D / 2; ++i) rows.out[i] = 0;
-  // The values of the tile before are waited for at the top of a turn, not at the end of the one that started them:
-  // there the assembler would put the wait in front of the exponentials.
+  // The values of the tile before are waited for at the top of a turn, not at the end of the one that started
+  // them: there the assembler would put the wait in front of the exponentials.
   const auto end_turn = [&](int tile) {
     wait_products<0>();
     settle_sums(rows.out);

@@ -1,6 +1,6 @@
-// Pass 2 on Hopper: a block owns 128 keys of a head, kept in registers as left operands, and walks the queries
-// group by group, two blocks of 64 at a time: while the tensor cores score the second, the threads fold the first
-// into their sums. Two such blocks share a multiprocessor and fill each other's pauses.
+// Pass 2 on Hopper: a block owns 128 keys of a head, kept in registers as left operands, and walks the
+// queries group by group, two blocks of 64 at a time: while the tensor cores score the second, the threads
+// fold the first into their sums. Two such blocks share a multiprocessor and fill each other's pauses.
 #include "compute/cuda/hopper/barrier.cuh"
 #include "compute/cuda/hopper/wgmma.cuh"
 
@@ -8,17 +8,17 @@ namespace buoy::cuda {
 namespace {
 
 constexpr int kThreads = 256, kKeys = 128, kScores = kQueryBlock / 2;
-constexpr int kStages = 4;  // two blocks are worked on, two arrive
+constexpr int kPairs = 3, kStages = 2 * kPairs;  // two blocks are worked on, four arrive
+constexpr int kNotes = kStages + 2;              // notes are read after the queries have been let go
 constexpr int kNote = kQueryBlock * static_cast<int>(sizeof(float));
 
 template <int D>
 struct Shared {
-  uint4 queries[kStages][kQueryBlock * D / kVector];
-  uint4 keys[kKeys * D / kVector];
-  uint4 lse[kStages][kNote / 16];    // floats; +inf: no query
-  uint4 order[kStages][kNote / 16];  // ints, the queries' numbers; under a causal mask only
-  Barrier here[kStages];             // a block has come
-  Barrier done[kStages / 2];         // every warp has scored a pair of blocks
+  uint4 queries[kStages][kQueryBlock * D / kVector];  // before them, for a moment, the keys
+  uint4 lse[kNotes][kNote / 16];                      // floats; +inf: no query
+  uint4 order[kNotes][kNote / 16];                    // ints, the queries' numbers; under a causal mask only
+  Barrier here[kStages];                              // a block has come
+  Barrier done[kPairs];                               // every warp has scored a pair of blocks
 };
 
 // Has the copy engine bring blocks of queries with their notes; for one whole warp.
@@ -36,8 +36,8 @@ struct Feeder {
       here.expect(kQueryBlock * D * static_cast<int>(sizeof(Bf16)) + (causal ? 2 : 1) * kNote);
       const int at = block * kQueryBlock;
       copy_bytes(s.ordered_lse + static_cast<Index>(h) * s.block_count * kQueryBlock + at, kNote,
-                 shared.lse[stage], here);
-      if (causal) copy_bytes(s.order + at, kNote, shared.order[stage], here);
+                 shared.lse[block % kNotes], here);
+      if (causal) copy_bytes(s.order + at, kNote, shared.order[block % kNotes], here);
       if (first >= 0) copy_boxes<D, kQueryBlock>(maps.query_block, h * D, first, shared.queries[stage], here);
     }
     __syncwarp();
@@ -50,7 +50,8 @@ struct Feeder {
 };
 
 template <int D>
-__device__ __forceinline__ void start_scores(const unsigned (&keys)[D / 16][4], const uint4* queries, float (&scores)[kScores]) {
+__device__ __forceinline__ void start_scores(const unsigned (&keys)[D / 16][4], const uint4* queries,
+                                             float (&scores)[kScores]) {
 #pragma unroll
   for (int step = 0; step < D / 16; ++step) {
     const int at = step / 4 * kQueryBlock * 8 + step % 4 * 2;
@@ -65,13 +66,13 @@ struct Columns {
   float bias[2], sum[2];
 };
 
-// `simple`: nothing is hidden or biased. `hidden`: what to add to a query's number to get the first key it does
-// not see; past all keys where everything is visible.
+// `simple`: nothing is hidden or biased. `hidden`: what to add to a query's number to get the first key it
+// does not see; past all keys where everything is visible.
 template <int D>
 __device__ __forceinline__ void fold(const Shared<D>& shared, int block, bool simple, int causal, int hidden,
                                      float scale, const float (&scores)[kScores], Columns& columns) {
-  const auto* lse = reinterpret_cast<const float2*>(shared.lse[block % kStages]);
-  const auto* order = reinterpret_cast<const int2*>(shared.order[block % kStages]);
+  const auto* lse = reinterpret_cast<const float2*>(shared.lse[block % kNotes]);
+  const auto* order = reinterpret_cast<const int2*>(shared.order[block % kNotes]);
   const int lane = threadIdx.x % 32;
   if (simple) {
 #pragma unroll
@@ -124,7 +125,7 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   const bool simple = !causal && s.key_bias == nullptr;
   const GroupBlock* groups = s.group_blocks;
   const Feeder<D> feeder{s, *s.maps, h, causal};
-  copy_rows<D, kKeys, kThreads>(shared.keys, head_of<Bf16>(s.k, kv, D), s.k_stride,
+  copy_rows<D, kKeys, kThreads>(shared.queries[0], head_of<Bf16>(s.k, kv, D), s.k_stride,
                                 [&](int r) { return first + r < s.N ? first + r : -1; });
   close_copies();
   if (threadIdx.x == 0) {
@@ -136,12 +137,14 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   }
   wait_copies<0>();
   __syncthreads();
+  unsigned keys[D / 16][4];
+#pragma unroll
+  for (int step = 0; step < D / 16; ++step) load_left<D>(shared.queries[0], 16 * warp, step, keys[step]);
+  publish_copies();
+  __syncthreads();
   if (warp == 0) {
     for (int b = 0; b < min(kStages, blocks); ++b) feeder.copy(b, shared);
   }
-  unsigned keys[D / 16][4];
-#pragma unroll
-  for (int step = 0; step < D / 16; ++step) load_left<D>(shared.keys, 16 * warp, step, keys[step]);
   Columns columns{};
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -150,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   }
 
   int group = groups[0].group, next_group = blocks > 1 ? groups[1].group : -1;
-  const auto finish = [&](int b, const float (&scores)[kScores]) {
+  const auto finish = [&](int b, const float(&scores)[kScores]) {
     const int after = b + 2 < blocks ? groups[b + 2].group : -1;  // read now, needed in the next step
     fold(shared, b, simple, causal, hidden, scale, scores, columns);
     if (group != next_group && group >= 0) flush(s, h, group, columns);
@@ -159,11 +162,11 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   };
   for (int b = 0; b < blocks; b += 2) {
     const int pair = b / 2, turn = b / kStages;
-    // The pair after this one goes where the pair before this one was.
-    if (warp == 0 && pair > 0 && b + 2 < blocks) {
-      shared.done[(pair - 1) % 2].wait((pair - 1) / 2);
-      feeder.copy(b + 2, shared);
-      feeder.copy(b + 3, shared);
+    // Where the pair before this one was, the one kPairs after it goes.
+    if (warp == 0 && pair > 0 && b - 2 + kStages < blocks) {
+      shared.done[(pair - 1) % kPairs].wait((pair - 1) / kPairs);
+      feeder.copy(b - 2 + kStages, shared);
+      feeder.copy(b - 1 + kStages, shared);
     }
     float even[kScores], odd[kScores];
     shared.here[b % kStages].wait(turn);
@@ -176,8 +179,8 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
     finish(b, even);
     wait_products<0>();
     settle_sums(odd);
+    if (lane == 0) shared.done[pair % kPairs].arrive();
     finish(b + 1, odd);
-    if (lane == 0) shared.done[pair % 2].arrive();  // after the notes have been read, too
   }
 }
 

@@ -32,13 +32,15 @@ Encode find_encode() {
 TensorMap describe_for_copies(const Tensor& tensor, int rows) {
   static const Encode kEncode = find_encode();
   check(tensor.dtype() == DType::kBf16, "tensor copies move bf16");
-  const cuuint64_t extents[] = {static_cast<cuuint64_t>(tensor.cols()), static_cast<cuuint64_t>(tensor.rows())};
+  const cuuint64_t extents[] = {static_cast<cuuint64_t>(tensor.cols()),
+                                static_cast<cuuint64_t>(tensor.rows())};
   const cuuint64_t strides[] = {static_cast<cuuint64_t>(tensor.stride() * size_of(tensor.dtype()))};
   const cuuint32_t box[] = {kBoxColumns, static_cast<cuuint32_t>(rows)}, steps[] = {1, 1};
   CUtensorMap map;
-  const CUresult status = kEncode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, address(tensor), extents, strides,
-                                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult status =
+      kEncode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, address(tensor), extents, strides, box, steps,
+              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) fail("cuda: describe a tensor for copies: error {}", static_cast<int>(status));
   static_assert(sizeof(CUtensorMap) == sizeof(TensorMap));
   TensorMap made;

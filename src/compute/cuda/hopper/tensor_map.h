@@ -5,8 +5,8 @@
 
 namespace buoy::cuda {
 
-// The engine copies boxes of some rows by kBoxColumns columns of bf16 in the layout of panels (wgmma.cuh) and fills up
-// with zeros past the last row.
+// The engine copies boxes of some rows by kBoxColumns columns of bf16 in the layout of panels (wgmma.cuh) and
+// fills up with zeros past the last row.
 inline constexpr int kBoxColumns = 64;
 inline constexpr int kTileRows = 128;
 struct alignas(64) TensorMap {

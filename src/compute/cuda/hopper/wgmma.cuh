@@ -1,5 +1,5 @@
-// Tensor cores as Hopper has them: a group of four warps multiplies 64 rows by a tile in shared memory, in the
-// background.
+// Tensor cores as Hopper has them: a group of four warps multiplies 64 rows by a tile in shared memory, in
+// the background.
 #pragma once
 
 #include "compute/cuda/mma.cuh"
@@ -13,8 +13,9 @@ __device__ int panel_chunk(int row, int chunk) {
   return (chunk / 8 * kRows + row) * 8 + ((chunk & 7) ^ (row & 7));
 }
 
-// Copies the rows of a head into panels, kRows at a time, by all kThreads threads; zeros after the last row. A thread
-// copies the same columns of every kStep-th row and keeps its place: few instructions stand between copies.
+// Copies the rows of a head into panels, kRows at a time, by all kThreads threads; zeros after the last row.
+// A thread copies the same columns of every kStep-th row and keeps its place: few instructions stand between
+// copies.
 template <int D, int kRows, int kThreads>
 class PanelCopier {
  public:
@@ -76,12 +77,12 @@ __device__ __forceinline__ void settle_sums(float (&sums)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
 
-// Products of 64 rows. sums[4·n + e] are those of columns 8·n + 2·(lane%4) + e%2 and rows 16·warp + lane/4 + 8·(e/2);
-// keep = 0 starts them anew. The left operand lies in registers or in shared memory; the right one holds either
-// the columns as its rows (a dot product of rows) or, `by_rows`, one row per summand.
-#define BUOY_EIGHT(i) \
-  "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]), \
-      "+f"(sums[i + 6]), "+f"(sums[i + 7])
+// Products of 64 rows. sums[4·n + e] are those of columns 8·n + 2·(lane%4) + e%2 and rows 16·warp + lane/4 +
+// 8·(e/2); keep = 0 starts them anew. The left operand lies in registers or in shared memory; the right one
+// holds either the columns as its rows (a dot product of rows) or, `by_rows`, one row per summand.
+#define BUOY_EIGHT(i)                                                                        \
+  "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), \
+      "+f"(sums[i + 5]), "+f"(sums[i + 6]), "+f"(sums[i + 7])
 
 // 128 columns, both operands in shared memory.
 __device__ __forceinline__ void multiply_128(float (&sums)[64], std::uint64_t a, std::uint64_t b, int keep) {
@@ -94,12 +95,14 @@ __device__ __forceinline__ void multiply_128(float (&sums)[64], std::uint64_t a,
       "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
       "}, "
       "%64, %65, kept, 1, 1, 0, 0;\n}\n"
-      : BUOY_EIGHT(0), BUOY_EIGHT(8), BUOY_EIGHT(16), BUOY_EIGHT(24), BUOY_EIGHT(32), BUOY_EIGHT(40), BUOY_EIGHT(48), BUOY_EIGHT(56)
+      : BUOY_EIGHT(0), BUOY_EIGHT(8), BUOY_EIGHT(16), BUOY_EIGHT(24), BUOY_EIGHT(32), BUOY_EIGHT(40),
+        BUOY_EIGHT(48), BUOY_EIGHT(56)
       : "l"(a), "l"(b), "r"(keep));
 }
 
 // 128 columns, the left operand in registers.
-__device__ __forceinline__ void multiply_128_by_rows(float (&sums)[64], const unsigned (&a)[4], std::uint64_t b, int keep) {
+__device__ __forceinline__ void multiply_128_by_rows(float (&sums)[64], const unsigned (&a)[4],
+                                                     std::uint64_t b, int keep) {
   asm volatile(
       "{\n.reg .pred kept;\nsetp.ne.b32 kept, %69, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
@@ -109,12 +112,14 @@ __device__ __forceinline__ void multiply_128_by_rows(float (&sums)[64], const un
       "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
       "}, "
       "{%64, %65, %66, %67}, %68, kept, 1, 1, 1;\n}\n"
-      : BUOY_EIGHT(0), BUOY_EIGHT(8), BUOY_EIGHT(16), BUOY_EIGHT(24), BUOY_EIGHT(32), BUOY_EIGHT(40), BUOY_EIGHT(48), BUOY_EIGHT(56)
+      : BUOY_EIGHT(0), BUOY_EIGHT(8), BUOY_EIGHT(16), BUOY_EIGHT(24), BUOY_EIGHT(32), BUOY_EIGHT(40),
+        BUOY_EIGHT(48), BUOY_EIGHT(56)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
 }
 
 // 64 columns, the left operand in registers.
-__device__ __forceinline__ void multiply_64_by_rows(float (&sums)[32], const unsigned (&a)[4], std::uint64_t b, int keep) {
+__device__ __forceinline__ void multiply_64_by_rows(float (&sums)[32], const unsigned (&a)[4],
+                                                    std::uint64_t b, int keep) {
   asm volatile(
       "{\n.reg .pred kept;\nsetp.ne.b32 kept, %37, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
@@ -127,7 +132,8 @@ __device__ __forceinline__ void multiply_64_by_rows(float (&sums)[32], const uns
 }
 
 // 64 columns, the left operand in registers.
-__device__ __forceinline__ void multiply_64(float (&sums)[32], const unsigned (&a)[4], std::uint64_t b, int keep) {
+__device__ __forceinline__ void multiply_64(float (&sums)[32], const unsigned (&a)[4], std::uint64_t b,
+                                            int keep) {
   asm volatile(
       "{\n.reg .pred kept;\nsetp.ne.b32 kept, %37, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
@@ -141,8 +147,8 @@ __device__ __forceinline__ void multiply_64(float (&sums)[32], const unsigned (&
 
 #undef BUOY_EIGHT
 
-// Shared memory from the first address that panels may start at. (By adding to the pointer, not to its number: the
-// compiler must go on knowing that it is shared memory.)
+// Shared memory from the first address that panels may start at. (By adding to the pointer, not to its
+// number: the compiler must go on knowing that it is shared memory.)
 template <class Shared>
 __device__ __forceinline__ Shared& aligned_shared(uint4* memory) {
   const unsigned past = shared_address(memory) % 1024;
