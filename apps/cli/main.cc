@@ -35,6 +35,7 @@ int run(int argc, char** argv) {
   buoy::add_generate(app);
   buoy::add_forward(app);
   buoy::add_tokenize(app);
+  buoy::add_trace(app);
   buoy::add_inspect(app);
   buoy::add_verify(app);
   buoy::add_world(app);

@@ -10,6 +10,7 @@ void add_forward(CLI::App& root);
 void add_generate(CLI::App& root);
 void add_inspect(CLI::App& root);
 void add_tokenize(CLI::App& root);
+void add_trace(CLI::App& root);
 void add_verify(CLI::App& root);
 void add_world(CLI::App& root);
 
