@@ -1,4 +1,4 @@
-// Column means of scores, cosines and norms in O(N·D) per head, on the host.
+// Column means of scores, cosines and norms in O(N·D) per head, in double precision.
 #pragma once
 
 #include "compute/attention.h"
