@@ -28,6 +28,10 @@ std::unique_ptr<Backend> make_backend(const EngineOptions& options, const std::f
 void add_engine_options(CLI::App& verb, EngineOptions& options) {
   verb.add_option("-m,--model", options.model, "Checkpoint directory, or the name of a bundled model")
       ->capture_default_str();
+  add_device_options(verb, options);
+}
+
+void add_device_options(CLI::App& verb, EngineOptions& options) {
   verb.add_option("--device", options.device, "Where to compute: auto, cpu, cuda or reference (slow, exact)")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
       ->capture_default_str();

@@ -20,6 +20,8 @@ struct EngineOptions {
 
 // Adds --model, --device, --dtype and --threads.
 void add_engine_options(CLI::App& verb, EngineOptions& options);
+// The same without --model, for verbs that take several.
+void add_device_options(CLI::App& verb, EngineOptions& options);
 
 // A directory as given, or the bundled model of that name. Throws Error when neither exists.
 std::filesystem::path find_model(const std::string& model);

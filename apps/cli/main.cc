@@ -36,6 +36,9 @@ int run(int argc, char** argv) {
   buoy::add_forward(app);
   buoy::add_tokenize(app);
   buoy::add_trace(app);
+  buoy::add_analyze(app);
+  buoy::add_study(app);
+  buoy::add_export(app);
   buoy::add_inspect(app);
   buoy::add_verify(app);
   buoy::add_world(app);

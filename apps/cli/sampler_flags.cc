@@ -4,6 +4,7 @@
 
 #include "apps/cli/engine.h"
 #include "base/error.h"
+#include "io/json.h"
 
 namespace buoy {
 namespace {

@@ -70,9 +70,7 @@ std::vector<Job> plan_jobs(const Options& options, const TracingModel& model) {
 bool is_done(const Job& job, const TraceSource& source) {
   if (!fs::exists(job.path)) return false;
   const TraceHeader old = read_trace(job.path).header;
-  Json settings = source.settings;
-  settings["record"] = to_json(source.record);
-  if (old.model_hash == source.model_hash && old.settings == settings &&
+  if (old.model_hash == source.model_hash && old.settings == source.settings &&
       old.question == job.example.item.question) {
     return true;
   }

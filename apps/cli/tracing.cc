@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "io/json.h"
 #include "model/fingerprint.h"
 
 namespace buoy {
@@ -80,6 +81,11 @@ TracingModel::TracingModel(const EngineOptions& options, const SamplerFlags& sam
   if (!template_->raw()) chat_ = ChatTemplate::load(directory_);
   engine_ = open_engine(options);
   const Transformer& model = *engine_.model;
+  const Json described = {{"sampler", sampler.to_json(model.config())},
+                          {"template", template_->name()},
+                          {"chat_template", chat_.has_value()},
+                          {"backend", engine_.backend->name()},
+                          {"record", to_json(settings)}};
   source_.emplace(TraceSource{.model = model,
                               .tokenizer = *tokenizer_,
                               .generate =
@@ -92,10 +98,7 @@ TracingModel::TracingModel(const EngineOptions& options, const SamplerFlags& sam
                               .model_hash = fingerprint_model(directory_, Checkpoint::open(directory_)),
                               .tokenizer_hash = fingerprint_tokenizer(directory_),
                               .buoy_version = BUOY_VERSION,
-                              .settings = {{"sampler", sampler.to_json(model.config())},
-                                           {"template", template_->name()},
-                                           {"chat_template", chat_.has_value()},
-                                           {"backend", engine_.backend->name()}}});
+                              .settings = described.dump()});
 }
 
 TraceExample TracingModel::example(const QaItem& item) const {

@@ -6,9 +6,12 @@
 
 namespace buoy {
 
+void add_analyze(CLI::App& root);
+void add_export(CLI::App& root);
 void add_forward(CLI::App& root);
 void add_generate(CLI::App& root);
 void add_inspect(CLI::App& root);
+void add_study(CLI::App& root);
 void add_tokenize(CLI::App& root);
 void add_trace(CLI::App& root);
 void add_verify(CLI::App& root);

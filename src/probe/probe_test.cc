@@ -1,4 +1,5 @@
 // Regions, settings, trace files and the recorder, against closed forms and whole attention matrices.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "io/json.h"
 
 namespace buoy {
 namespace {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/types.h"
-#include "io/json.h"
 #include "model/family.h"
 #include "probe/region.h"
 #include "text/token_class.h"
@@ -26,9 +25,9 @@ struct TraceHeader {
   ModelKind kind = ModelKind::kMasked;
   Index H = 0, Hkv = 0, model_layers = 0;
   std::optional<TokenId> mask_id;
-  Json settings = Json::object();  // sampler, prompt template, what was recorded; as given
-  std::string sample;              // the dataset's id
-  std::string task;                // empty: none
+  std::string settings = "{}";  // JSON: sampler, prompt template, what was recorded
+  std::string sample;           // the dataset's id
+  std::string task;             // empty: none
   std::string question;
   std::vector<std::string> answers;  // that count as right
   std::string output;                // what the model wrote, up to EOS

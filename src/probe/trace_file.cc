@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "io/json.h"
 #include "io/npz.h"
 #include "probe/trace.h"
 
@@ -24,7 +25,7 @@ Json header_json(const Trace& trace) {
                {"key_heads", h.Hkv},
                {"model_layers", h.model_layers},
                {"prompt_length", trace.prompt_length},
-               {"settings", h.settings},
+               {"settings", parse_json(h.settings, "settings")},
                {"sample", h.sample},
                {"task", h.task},
                {"question", h.question},
@@ -55,7 +56,7 @@ void read_header(const Json& json, const std::string& place, Trace& trace) {
   h.Hkv = object.integer("key_heads");
   h.model_layers = object.integer("model_layers");
   trace.prompt_length = object.integer("prompt_length");
-  if (const Json* settings = object.find("settings")) h.settings = *settings;
+  if (const Json* settings = object.find("settings")) h.settings = settings->dump();
   h.sample = object.string("sample");
   h.task = object.string("task");
   h.question = object.string("question");

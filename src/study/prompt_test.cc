@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "io/json.h"
 #include "study/answer_score.h"
 #include "study/tokenized_prompt.h"
 #include "study/world_item.h"

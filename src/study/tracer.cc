@@ -73,7 +73,6 @@ void describe(const TraceSource& source, const TraceExample& example, const Gene
   h.model_hash = source.model_hash;
   h.tokenizer_hash = source.tokenizer_hash;
   h.settings = source.settings;
-  h.settings["record"] = to_json(source.record);
   h.sample = example.item.id;
   h.task = example.item.task;
   h.question = example.item.question;
@@ -85,6 +84,23 @@ void describe(const TraceSource& source, const TraceExample& example, const Gene
   for (const TokenId id : trace.tokens) trace.token_texts.push_back(label_of(source.tokenizer, id));
   trace.classes = classes_of(source, example, trace.tokens);
 }
+
+// Keeps the queries and keys of one layer.
+class StatesTap : public Tap {
+ public:
+  explicit StatesTap(Index layer) : layer_(layer) { request_.states = true; }
+  Plan plan(Index layer, Index) override { return {.request = layer == layer_ ? &request_ : nullptr}; }
+  Next measured(Index, Index, const AttentionStats& stats) override {
+    queries = stats.query_states;
+    keys = stats.key_states;
+    return Next::kGoOn;
+  }
+  std::vector<float> queries, keys;  // [H, N, D], [Hkv, N, D]
+
+ private:
+  Index layer_;
+  AttentionRequest request_;
+};
 
 }  // namespace
 
@@ -105,6 +121,22 @@ std::vector<Trace> trace_batch(const TraceSource& source, std::span<const TraceE
     describe(source, examples[i], generations[i], traces.back());
   }
   return traces;
+}
+
+QkExample record_qk(const Transformer& model, std::span<const TokenId> tokens, Index layer, Index head) {
+  StatesTap tap(layer);
+  const Index first = 0;  // a pass reads at least one row
+  const ForwardSequence sequence{.ids = tokens, .read_rows = {&first, 1}};
+  model.forward({&sequence, 1}, &tap);
+  const ModelConfig& config = model.config();
+  const auto size = static_cast<std::size_t>(std::ssize(tokens) * config.D);
+  const Index kv = head / (config.H / config.Hkv);
+  QkExample made = qk_example(std::span(tap.queries).subspan(static_cast<std::size_t>(head) * size, size),
+                              std::span(tap.keys).subspan(static_cast<std::size_t>(kv) * size, size),
+                              config.D, config.family->kind);
+  made.layer = layer;
+  made.head = head;
+  return made;
 }
 
 std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config,

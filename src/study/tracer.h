@@ -9,6 +9,7 @@
 #include "decode/generation.h"
 #include "model/transformer.h"
 #include "probe/recorder.h"
+#include "study/collect.h"
 #include "study/tokenized_prompt.h"
 
 namespace buoy {
@@ -24,7 +25,7 @@ struct TraceSource {
   GenerateBatch generate;
   RecordSettings record;
   std::string name, model_hash, tokenizer_hash, buoy_version;
-  Json settings = Json::object();  // goes into every header
+  std::string settings;  // JSON; goes into every header
 };
 
 // One example: its prompt and, where it came from a dataset, its item.
@@ -36,6 +37,10 @@ struct TraceExample {
 // One trace per example, generated in one batch; no trace depends on the others. Throws Error.
 std::vector<Trace> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
                                Index first_sample);
+
+// Score, cosine and norm of every query and key of one head over a sequence of at most kMaxQkPositions
+// tokens.
+QkExample record_qk(const Transformer& model, std::span<const TokenId> tokens, Index layer, Index head);
 
 // What a model wrote, up to the first EOS, without special tokens; ids beyond the tokenizer's as U+FFFD.
 std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config,

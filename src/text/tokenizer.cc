@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "io/json.h"
 #include "text/tokenizer_parts.h"
 #include "text/utf8.h"
 

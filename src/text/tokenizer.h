@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "io/json.h"
+#include "io/json_fwd.h"
 #include "text/aligned_text.h"
 
 namespace buoy {
