@@ -88,7 +88,8 @@ TEST(Measure, NullsOfRatiosToChanceAreOne) {
   EXPECT_NEAR(*look_up(run("heads", trace), {.quantity = "lift", .layer = 0, .head = 0, .part = "all"})->null,
               1, 1e-6);
   EXPECT_NEAR(*look_up(run("flow", trace), {.quantity = "gold_lift", .part = "sum"})->null, 1, 1e-6);
-  EXPECT_NEAR(*look_up(run("dormant", trace), {.quantity = "drain", .layer = 0, .head = 3})->null, 1, 1e-6);
+  EXPECT_NEAR(*look_up(run("dormant", trace), {.quantity = "drain", .layer = 0, .head = 3})->null,
+              kUniformDrain, 1e-6);
 }
 
 // Traces at the edge of what is allowed: nothing recorded of the steps, nothing attended, norms of 0, no

@@ -85,11 +85,10 @@ FinishedRecord null_finished(const Trace& trace) {
   for (Index l = 0; l < trace.L(); ++l) {
     for (Index h = 0; h < trace.H(); ++h) {
       const Index kv = h / (trace.H() / trace.Hkv());
-      const auto norms = from.value_norms.begin() + (l * trace.Hkv() + kv) * N;
-      out.output_norm.push_back(
-          static_cast<float>(std::accumulate(norms, norms + N, 0.0) / static_cast<double>(N)));
+      out.output_norm.push_back(from.uniform_norm[static_cast<std::size_t>(l * trace.Hkv() + kv)]);
     }
   }
+  out.uniform_norm = from.uniform_norm;
   out.value_norms = from.value_norms;
   out.key_norms = from.key_norms;
   out.score_means.assign(from.score_means.size(), 0);

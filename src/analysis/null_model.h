@@ -25,9 +25,8 @@ std::vector<double> uniform_received(ModelKind kind, Rows rows, Index N);
 std::vector<double> uniform_flow(ModelKind kind, std::span<const Index> of, Index R);
 
 // The same example under uniform attention. Received attention, flow, row entropies and answer rows are
-// exact; scores and cosines are 0; norms stay as they were measured. output_norm would need the values
-// themselves, of which only the norms are known: it is set to the mean value norm, which in a masked model it
-// cannot exceed, so the null of drain is 1. Arrays that are empty stay empty.
+// exact; scores and cosines are 0; norms stay as they were measured; output_norm is the uniform_norm that was
+// measured beside it. Arrays that are empty stay empty.
 Trace null_trace(const Trace& trace);
 
 // A trace beside its null, which is made once for all analyses. Views the trace, which has to outlive it.

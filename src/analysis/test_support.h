@@ -23,6 +23,9 @@ struct TraceShape {
   Index documents = 3, gold = 2;
 };
 
+// What uniform attention puts out, in these traces, over the mean length of a value.
+inline constexpr double kUniformDrain = 0.3;
+
 inline constexpr TokenId kTestMask = 1, kTestBos = 2, kTestEos = 3;
 
 using Matrix = std::vector<std::vector<double>>;
@@ -159,11 +162,14 @@ inline void fold_finished(Trace& trace) {
     f.value_norms.push_back(1 + static_cast<float>(i % 7));
     f.key_norms.push_back(2 + static_cast<float>(i % 5));
   }
+  for (Index key_head = 0; key_head < trace.L() * trace.Hkv(); ++key_head) {
+    double total = 0;
+    for (Index j = 0; j < N; ++j) total += f.value_norms[key_head * N + j];
+    f.uniform_norm.push_back(static_cast<float>(kUniformDrain * total / static_cast<double>(N)));
+  }
   for (Index head = 0; head < heads; ++head) {
     const Index l = head / trace.H(), kv = head % trace.H() * trace.Hkv() / trace.H();
-    double total = 0;
-    for (Index j = 0; j < N; ++j) total += f.value_norms[(l * trace.Hkv() + kv) * N + j];
-    f.output_norm.push_back(static_cast<float>(total / static_cast<double>(N)));
+    f.output_norm.push_back(f.uniform_norm[l * trace.Hkv() + kv]);
   }
   f.score_means.assign(heads * N, 0);
   f.cosine_means.assign(heads * N, 0);

@@ -57,6 +57,7 @@ void prepare_stats(const AttentionArgs& args, const AttentionSequence& s) {
   stats.entropy = sized(true, args.H * R);
   stats.key_mass = sized(!want.key_groups.empty(), args.H * R * want.key_group_count);
   stats.mean_output_norm = sized(want.output_norms, args.H);
+  stats.uniform_norm = sized(want.output_norms, args.Hkv);
   stats.value_norms = sized(want.output_norms, args.Hkv * N);
   stats.score_means = sized(want.qk_means, args.H * N);
   stats.cosine_means = sized(want.qk_means, args.H * N);

@@ -90,6 +90,7 @@ void expect_equal_answers(const Answer& got, const Answer& want, const Problem& 
   expect_close(got.stats.entropy, want.stats.entropy, "entropy", 3);
   expect_close(got.stats.key_mass, want.stats.key_mass, "key mass");
   expect_close(got.stats.mean_output_norm, want.stats.mean_output_norm, "output norm");
+  expect_close(got.stats.uniform_norm, want.stats.uniform_norm, "uniform norm");
   expect_close(got.stats.value_norms, want.stats.value_norms, "value norms");
   expect_close(got.stats.score_means, want.stats.score_means, "score means");
   expect_close(got.stats.cosine_means, want.stats.cosine_means, "cosine means");

@@ -195,6 +195,7 @@ void Recorder::State::fold_finished(Index slot, const AttentionStats& stats) {
     to.insert(to.end(), from.begin(), from.end());
   };
   append(finished.output_norm, stats.mean_output_norm);
+  append(finished.uniform_norm, stats.uniform_norm);
   append(finished.value_norms, stats.value_norms);
   append(finished.key_norms, stats.key_norms);
   append(finished.score_means, stats.score_means);

@@ -131,6 +131,7 @@ class Checker {
     size(f.received, "finished_received", L * H * N);
     size(f.row_entropy, "finished_row_entropy", L * H);
     size(f.output_norm, "finished_output_norm", L * H);
+    size(f.uniform_norm, "finished_uniform_norm", L * trace_.Hkv());
     size(f.value_norms, "finished_value_norms", keys);
     size(f.key_norms, "finished_key_norms", keys);
     size(f.score_means, "finished_score_means", L * H * N);

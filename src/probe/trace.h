@@ -66,6 +66,7 @@ struct FinishedRecord {
   std::vector<float> received;                               // [L, H, N]
   std::vector<float> row_entropy;                            // [L, H] mean over rows, nats
   std::vector<float> output_norm;                            // [L, H] mean_i ‖Σ_j A_ij v_j‖
+  std::vector<float> uniform_norm;                           // [L, Hkv] output_norm if attention were uniform
   std::vector<float> value_norms, key_norms;                 // [L, Hkv, N]
   std::vector<float> score_means, cosine_means, norm_means;  // [L, H, N]
   std::vector<float> flow;  // [L, R, R] as in StepRecord, with the Tail apart

@@ -108,6 +108,7 @@ void visit_arrays(T& trace, Visitor&& visit) {
   visit("finished_received", f.received, {L, H, N});
   visit("finished_row_entropy", f.row_entropy, {L, H});
   visit("finished_output_norm", f.output_norm, {L, H});
+  visit("finished_uniform_norm", f.uniform_norm, {L, K});
   visit("finished_value_norms", f.value_norms, {L, K, N});
   visit("finished_key_norms", f.key_norms, {L, K, N});
   visit("finished_score_means", f.score_means, {L, H, N});

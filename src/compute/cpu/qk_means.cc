@@ -103,6 +103,28 @@ void MeasureNorms(const Tensor& rows, Index D, Index kv, float* norms) {
   }
 }
 
+// Walks the queries in order; each adds the values it is the first to see.
+double MeasureUniformNorm(const AttentionArgs& args, const AttentionSequence& s, Index kv) {
+  const Index D = args.D, N = s.v.rows();
+  std::vector<double> sum(static_cast<std::size_t>(D), 0.0);
+  double norms = 0, last = 0;
+  Index seen = 0;
+  for (Index i = 0; i < s.T; ++i) {
+    const Index visible = args.mask == Mask::kFull ? N : s.first_position + i + 1;
+    if (visible > seen) {
+      for (; seen < visible; ++seen) {
+        const float* v = s.v.row<float>(seen) + kv * D;
+        for (Index d = 0; d < D; ++d) sum[static_cast<std::size_t>(d)] += v[d];
+      }
+      double square = 0;
+      for (const double x : sum) square += x * x;
+      last = std::sqrt(square) / static_cast<double>(seen);
+    }
+    norms += last;
+  }
+  return norms / static_cast<double>(std::max<Index>(1, s.T));
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace buoy
 HWY_AFTER_NAMESPACE();
@@ -112,6 +134,7 @@ namespace buoy {
 
 HWY_EXPORT(MeasureQkMeans);
 HWY_EXPORT(MeasureNorms);
+HWY_EXPORT(MeasureUniformNorm);
 
 void measure_qk_means(const AttentionArgs& args, const AttentionSequence& s, Index h) {
   HWY_DYNAMIC_DISPATCH(MeasureQkMeans)(args, s, h);
@@ -119,6 +142,8 @@ void measure_qk_means(const AttentionArgs& args, const AttentionSequence& s, Ind
 
 void measure_value_norms(const AttentionArgs& args, const AttentionSequence& s, Index kv) {
   HWY_DYNAMIC_DISPATCH(MeasureNorms)(s.v, args.D, kv, s.stats->value_norms.data());
+  s.stats->uniform_norm[static_cast<std::size_t>(kv)] =
+      static_cast<float>(HWY_DYNAMIC_DISPATCH(MeasureUniformNorm)(args, s, kv));
 }
 
 void measure_key_norms(const AttentionArgs& args, const AttentionSequence& s, Index kv) {
