@@ -67,16 +67,28 @@ struct SectionPlan {
   std::string_view analysis;
   std::vector<StudyFigure> (*figures)(const StudyView&);
   std::span<const Line> lines;
+  std::string_view note;  // what to keep in mind; empty: nothing
 };
-const std::array<SectionPlan, 9> kSections = {{{"drift", drift_figures, kDrift},
-                                               {"absorption", absorption_figures, kAbsorption},
-                                               {"concentration", concentration_figures, kConcentration},
-                                               {"qk", qk_figures, kQk},
-                                               {"heads", head_figures, {}},
-                                               {"dormant", dormant_figures, {}},
-                                               {"flow", flow_figures, kFlow},
-                                               {"classes", class_figures, kClasses},
-                                               {"tasks", task_figures, {}}}};
+const std::array<SectionPlan, 9> kSections = {{
+    {"drift", drift_figures, kDrift,
+     "Compare kinds of model with care: the read rows of a masked model are all its open masks, those of an "
+     "autoregressive one a single row, which changes more; over all rows an autoregressive model hardly can "
+     "change, since "
+     "each step adds one row of N; and lifetimes end with the number of steps."},
+    {"absorption", absorption_figures, kAbsorption,
+     "Uniform attention has no anchors under the excess rule, so the null of their share is 0."},
+    {"concentration", concentration_figures, kConcentration, ""},
+    {"qk", qk_figures, kQk,
+     "Uniform attention has no anchors, hence no null here. Shares are ratios and become unstable where the "
+     "total lead is "
+     "near 0; the parts in the figure do not."},
+    {"heads", head_figures, {}, ""},
+    {"dormant", dormant_figures, {}, ""},
+    {"flow", flow_figures, kFlow,
+     "Under sum pooling long passages win, which is why the per-token form stands beside it."},
+    {"classes", class_figures, kClasses, "BOS, masks and EOS are neither structure nor content."},
+    {"tasks", task_figures, {}, ""},
+}};
 
 std::string number(double value) {
   const double size = std::abs(value);
@@ -122,6 +134,10 @@ std::vector<Block> number_table(const StudyView& view, std::span<const Line> lin
   return {std::move(table)};
 }
 
+struct RetrievalLine {
+  const char *quantity, *part;
+};
+
 // Shares of retrieval heads by depth.
 std::vector<Block> head_table(const StudyView& view) {
   TableBlock table{
@@ -132,25 +148,25 @@ std::vector<Block> head_table(const StudyView& view) {
       .rows = {}};
   for (const char* name : {"> 0.1", "> 0.5", "n"})
     table.columns.push_back({.name = name, .kind = ColumnKind::kNumber});
-  for (const char* quantity : {"copy", "copy_wu", "mass"}) {
-    for (const char* part : {"all", "correct"}) {
-      for (const StudiedModel& model : view.models()) {
-        const std::vector<HeadShare> shares = retrieval_summary(view.result().table, {.model = model.name},
-                                                                {.quantity = quantity, .part = part});
-        for (const Depth depth : {Depth::kShallow, Depth::kDeep, Depth::kAll}) {
-          std::vector<std::string> row = {fmt::format("{}, {} samples", quantity, part), model.name,
-                                          std::string(name_of(depth))};
-          Index n = 0;
-          for (const HeadShare& s : shares) {
-            if (s.depth != depth) continue;
-            n = s.samples;
-            row.push_back(fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * s.share, 100 * s.interval.lo,
-                                      100 * s.interval.hi));
-          }
-          if (row.size() != 5) continue;
-          row.push_back(fmt::to_string(n));
-          table.rows.push_back(std::move(row));
+  constexpr RetrievalLine kScores[] = {
+      {"copy", "all"}, {"copy", "correct"}, {"copy_wu", "all"}, {"mass", "all"}};
+  for (const auto& [quantity, part] : kScores) {
+    for (const StudiedModel& model : view.models()) {
+      const std::vector<HeadShare> shares =
+          retrieval_summary(view.result().table, {.model = model.name}, {.quantity = quantity, .part = part});
+      for (const Depth depth : {Depth::kShallow, Depth::kDeep, Depth::kAll}) {
+        std::vector<std::string> row = {fmt::format("{}, {} samples", quantity, part), model.name,
+                                        std::string(name_of(depth))};
+        Index n = 0;
+        for (const HeadShare& s : shares) {
+          if (s.depth != depth) continue;
+          n = s.samples;
+          row.push_back(fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * s.share, 100 * s.interval.lo,
+                                    100 * s.interval.hi));
         }
+        row.push_back(fmt::to_string(n));
+        // A depth without heads (a model of one layer has no shallow half) has no shares.
+        if (row.size() == table.columns.size()) table.rows.push_back(std::move(row));
       }
     }
   }
@@ -271,6 +287,7 @@ void write_study(const StudyResult& result, const StudyReport& report, const fs:
                                            .files = files});
     }
     for (Block& block : tables_of(view, *p.plan)) section.blocks.push_back(std::move(block));
+    if (!p.plan->note.empty()) section.blocks.push_back(NoteBlock{std::string(p.plan->note)});
     page.sections.push_back(std::move(section));
   }
   Section repeat{.id = "repeat",
