@@ -55,7 +55,7 @@ void run(const Options& options) {
       .model = model,
       .tokenizer = tokenizer,
       .generate = [&](std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer,
-                      Index first) { return generate_llada(model, prompts, sampler, observer, first); },
+                      Index first) { return generate_llada(model, prompts, sampler, observer, streams); },
       .record = {},
       .name = "bench"};
   const TraceExample example = example_of(tokenizer, options.tokens - options.gen_length);

@@ -40,7 +40,7 @@ ProgressBar::ProgressBar(std::string label, Index total)
 }
 
 ProgressBar::~ProgressBar() {
-  draw();
+  if (terminal_ || shown_ != done_) draw();
   if (terminal_) std::fputc('\n', stderr);
 }
 
@@ -54,6 +54,7 @@ void ProgressBar::advance(Index by) {
 }
 
 void ProgressBar::draw() {
+  shown_ = done_;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
   const std::string line = progress_line(label_, done_, total_, elapsed.count());
   std::fprintf(stderr, terminal_ ? "\r%s\x1b[K" : "%s\n", line.c_str());

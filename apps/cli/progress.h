@@ -25,7 +25,7 @@ class ProgressBar {
   void draw();
 
   std::string label_;
-  Index total_, done_ = 0;
+  Index total_, done_ = 0, shown_ = -1;
   bool terminal_;
   std::chrono::steady_clock::time_point start_, drawn_;
 };

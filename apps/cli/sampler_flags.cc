@@ -205,17 +205,16 @@ Json SamplerFlags::to_json(const ModelConfig& config) const {
 
 std::vector<Generation> generate(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
                                  const SamplerFlags& flags, GenerationObserver* observer,
-                                 Index first_sample) {
+                                 SampleStreams streams) {
   switch (model.config().family->sampler) {
     case SamplerKind::kLlada:
-      return generate_llada(model, prompts, flags.llada(), observer, first_sample);
+      return generate_llada(model, prompts, flags.llada(), observer, streams);
     case SamplerKind::kDream:
-      return generate_dream(model, prompts, flags.dream(), observer, first_sample);
+      return generate_dream(model, prompts, flags.dream(), observer, streams);
     case SamplerKind::kAutoregressive:
       break;
   }
-  return generate_autoregressive(model, prompts, flags.autoregressive(model.config()), observer,
-                                 first_sample);
+  return generate_autoregressive(model, prompts, flags.autoregressive(model.config()), observer, streams);
 }
 
 }  // namespace buoy

@@ -47,6 +47,6 @@ struct SamplerFlags {
 // Generates for a batch of prompts with the sampler of the model's family.
 std::vector<Generation> generate(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
                                  const SamplerFlags& flags, GenerationObserver* observer,
-                                 Index first_sample = 0);
+                                 SampleStreams streams = {});
 
 }  // namespace buoy

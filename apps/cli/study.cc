@@ -46,7 +46,7 @@ std::vector<NamedItems> read_data(const Options& options) {
     if (std::ranges::find(data, name, &NamedItems::name) != data.end()) {
       fail_usage("--data: two datasets are called {}", name);
     }
-    data.push_back({name, read_dataset(path, limit)});
+    data.push_back({name, read_dataset(path, limit, print_warning)});
   }
   return data;
 }

@@ -44,7 +44,7 @@ std::vector<Job> plan_jobs(const Options& options, const TracingModel& model) {
   std::vector<Job> jobs;
   if (!options.dataset.empty()) {
     const auto limit = options.data.limit > 0 ? std::optional(options.data.limit) : std::nullopt;
-    for (const QaItem& item : read_dataset(options.dataset, limit)) {
+    for (const QaItem& item : read_dataset(options.dataset, limit, print_warning)) {
       jobs.push_back({model.example(item), fs::path(options.output) / file_name(model.name(), item.id)});
     }
     return jobs;

@@ -86,19 +86,18 @@ TracingModel::TracingModel(const EngineOptions& options, const SamplerFlags& sam
                           {"chat_template", chat_.has_value()},
                           {"backend", engine_.backend->name()},
                           {"record", to_json(settings)}};
-  source_.emplace(TraceSource{.model = model,
-                              .tokenizer = *tokenizer_,
-                              .generate =
-                                  [&model, sampler](std::span<const std::vector<TokenId>> prompts,
-                                                    GenerationObserver* observer, Index first_sample) {
-                                    return generate(model, prompts, sampler, observer, first_sample);
-                                  },
-                              .record = settings,
-                              .name = name_of_directory(directory_),
-                              .model_hash = fingerprint_model(directory_, Checkpoint::open(directory_)),
-                              .tokenizer_hash = fingerprint_tokenizer(directory_),
-                              .buoy_version = BUOY_VERSION,
-                              .settings = described.dump()});
+  source_.emplace(TraceSource{
+      .model = model,
+      .tokenizer = *tokenizer_,
+      .generate = [&model, sampler](
+                      std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer,
+                      SampleStreams streams) { return generate(model, prompts, sampler, observer, streams); },
+      .record = settings,
+      .name = name_of_directory(directory_),
+      .model_hash = fingerprint_model(directory_, Checkpoint::open(directory_)),
+      .tokenizer_hash = fingerprint_tokenizer(directory_),
+      .buoy_version = BUOY_VERSION,
+      .settings = described.dump()});
 }
 
 TraceExample TracingModel::example(const QaItem& item) const {
@@ -111,10 +110,10 @@ TraceExample TracingModel::example(const std::string& prompt) const {
           .item = {.id = "prompt", .question = prompt}};
 }
 
-std::vector<Trace> TracingModel::trace(std::span<const QaItem> items, Index first_sample) const {
+std::vector<Trace> TracingModel::trace(std::span<const QaItem> items, SampleStreams streams) const {
   std::vector<TraceExample> examples;
   for (const QaItem& item : items) examples.push_back(example(item));
-  return trace_batch(*source_, examples, first_sample);
+  return trace_batch(*source_, examples, streams);
 }
 
 }  // namespace buoy

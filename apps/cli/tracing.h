@@ -43,10 +43,13 @@ class TracingModel {
 
   const TraceSource& source() const { return *source_; }
   const ModelConfig& config() const { return engine_.model->config(); }
-  std::vector<Trace> trace(std::span<const QaItem> items, Index first_sample) const;
+  std::vector<Trace> trace(std::span<const QaItem> items, SampleStreams streams) const;
   TraceExample example(const QaItem& item) const;
   TraceExample example(
       const std::string& prompt) const;  // plain text, the model's chat template where it has one
+
+  // The prompt of an item before a chat template is put around it.
+  std::string prompt(const QaItem& item) const { return template_->render(item).text; }
 
   // "mini-mdm" of "/models/mini-mdm/".
   const std::string& name() const { return source_->name; }

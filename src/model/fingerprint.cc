@@ -2,6 +2,7 @@
 
 #include "io/file.h"
 #include "io/hash.h"
+#include "io/mapped_file.h"
 
 namespace buoy {
 namespace {
@@ -26,6 +27,12 @@ std::string fingerprint_model(const std::filesystem::path& directory, const Chec
     hasher.add(to_string(tensor.shape));
     add_contents(hasher, tensor.bytes);
   }
+  return hasher.hex();
+}
+
+std::string fingerprint_file(const std::filesystem::path& path) {
+  Hasher hasher;
+  hasher.add(MappedFile(path).bytes());
   return hasher.hex();
 }
 

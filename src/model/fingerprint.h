@@ -16,4 +16,7 @@ std::string fingerprint_model(const std::filesystem::path& directory, const Chec
 // Of the tokenizer's files that are there; empty when there are none.
 std::string fingerprint_tokenizer(const std::filesystem::path& directory);
 
+// Of a whole file, whatever it holds. Throws Error.
+std::string fingerprint_file(const std::filesystem::path& path);
+
 }  // namespace buoy

@@ -1,6 +1,7 @@
 #include "study/answer_score.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -31,6 +32,56 @@ bool is_word_character(char32_t c) {
     default:
       return c == '_';
   }
+}
+
+// Case_Ignorable of Unicode: what may stand between the letters of a word without ending it.
+bool is_case_ignorable(char32_t c) {
+  constexpr std::u32string_view kInsideWords =
+      U"'.:\u00B7\u0387\u055F\u05F4\u2018\u2019\u2024\u2027\uFE13\uFE52\uFE55\uFF07\uFF0E\uFF1A";
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_SK:
+      return true;
+    default:
+      return kInsideWords.find(c) != kInsideWords.npos;
+  }
+}
+
+bool is_cased(char32_t c) {
+  const auto value = static_cast<utf8proc_int32_t>(c);
+  const utf8proc_category_t category = utf8proc_category(value);
+  return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL ||
+         category == UTF8PROC_CATEGORY_LT || utf8proc_islower(value) != 0 || utf8proc_isupper(value) != 0;
+}
+
+// Whether a capital sigma there ends a word: a cased letter before it, none after it.
+bool is_final(const std::u32string& text, std::size_t at) {
+  const auto cased_comes_first = [](auto begin, auto end) {
+    const auto found = std::find_if_not(begin, end, is_case_ignorable);
+    return found != end && is_cased(*found);
+  };
+  const auto sigma = text.begin() + static_cast<std::ptrdiff_t>(at);
+  return cased_comes_first(std::make_reverse_iterator(sigma), text.rend()) &&
+         !cased_comes_first(sigma + 1, text.end());
+}
+
+// As Python's str.lower(), which maps in full: utf8proc's mapping of one code point to one falls short of it
+// for the dotted capital I, which becomes two, and the capital sigma, whose form depends on its neighbours.
+std::u32string lower(const std::u32string& text) {
+  std::u32string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == U'\u0130') {
+      out += U"i\u0307";
+    } else if (text[i] == U'\u03A3' && is_final(text, i)) {
+      out += U'\u03C2';
+    } else {
+      out += static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(text[i])));
+    }
+  }
+  return out;
 }
 
 // Python's str.split() also cuts at the four separators of ASCII.
@@ -83,16 +134,18 @@ double f1_of(const std::string& answer, const std::string& gold) {
 
 std::string normalise_answer(std::string_view raw) {
   const std::string text = repair_utf8(raw).text;
-  std::u32string kept;
+  std::u32string characters;
   for (Index byte = 0; byte < std::ssize(text);) {
     const CodePoint c = code_point_at(text, byte);
     byte += c.length;
-    const auto lower = static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c.value)));
-    if (!is_ascii_punctuation(lower)) kept += lower;
+    characters += c.value;
   }
+  // In this order: the punctuation tells where the word of a sigma ends.
+  characters = lower(characters);
+  std::erase_if(characters, is_ascii_punctuation);
   std::string out;
   bool pending_space = false;
-  for (const char32_t c : drop_articles(kept)) {
+  for (const char32_t c : drop_articles(characters)) {
     if (is_separator(c)) {
       pending_space = !out.empty();
       continue;

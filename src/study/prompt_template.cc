@@ -18,6 +18,17 @@ constexpr BundledTemplate kBundled[] = {
                "Question: {question}\n"
                "Give only the answer itself, as few words as possible.\nAnswer:",
      .raw = false},
+    {.name = "fewshot",
+     .about = "unified after three worked examples",
+     .source = "Three questions, each answered in as few words as possible.\n\n"
+               "Question: Which river flows past the old mill of Brenwick?\nAnswer: Sallow\n\n"
+               "Question: In what year did Odra Tennel finish her map of the northern bays?\nAnswer: 1846\n\n"
+               "Question: Who wrote the song \"Lanterns over Quill\"?\nAnswer: Ivo Marest\n\n"
+               "{if passages}Use the passages below to answer the question.\n\n{end}"
+               "{for passage}Passage {number}: {text}\n\n{end}"
+               "Question: {question}\n"
+               "Give only the answer itself, as few words as possible.\nAnswer:",
+     .raw = false},
     {.name = "micro",
      .about = "what the bundled models were trained on; never put into a chat template",
      .source = "{if passages}Context:\n{end}{for passage}Passage {number}: {text}\n{end}"

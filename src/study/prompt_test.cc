@@ -1,16 +1,11 @@
-// Datasets, prompt templates, their regions in characters and in tokens, and scores of answers.
-#include <filesystem>
-#include <fstream>
-
+// Prompt templates and their regions in characters and in tokens.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "io/json.h"
-#include "study/answer_score.h"
+#include "study/prompt_test_support.h"
 #include "study/tokenized_prompt.h"
 #include "study/world_item.h"
-#include "text/utf8.h"
 
 namespace buoy {
 namespace {
@@ -23,36 +18,6 @@ const QaItem kItem = {
     .passages = {{.title = "A", .text = "Rien du tout."},
                  {.title = "B", .text = "é vide. Il est ici. Fin.", .gold = true, .evidence = {{8, 19}}}}};
 
-Tokenizer mini_tokenizer() {
-  return Tokenizer::load(BUOY_SOURCE_DIR "/models/mini-mdm");
-}
-
-// Every character belongs to exactly one part.
-void expect_covered(const PromptText& prompt) {
-  Index at = 0;
-  for (const PromptPart& part : prompt.parts) {
-    EXPECT_EQ(part.begin, at);
-    EXPECT_GT(part.end, part.begin);
-    at = part.end;
-  }
-  EXPECT_EQ(at, count_code_points(prompt.text));
-}
-
-std::string text_of(const PromptText& prompt, RegionKind kind, Index document, bool evidence_only = false) {
-  std::u32string all;
-  for (Index byte = 0; byte < std::ssize(prompt.text);) {
-    const CodePoint c = code_point_at(prompt.text, byte);
-    all += c.value;
-    byte += c.length;
-  }
-  std::string out;
-  for (const PromptPart& part : prompt.parts) {
-    if (part.kind != kind || part.document != document || (evidence_only && !part.evidence)) continue;
-    for (Index i = part.begin; i < part.end; ++i) append_utf8(out, all[static_cast<std::size_t>(i)]);
-  }
-  return out;
-}
-
 TEST(PromptTemplate, EveryBundledOneCoversThePromptExactly) {
   for (const BundledTemplate& bundled : bundled_templates()) {
     const PromptText prompt = PromptTemplate::find(std::string(bundled.name)).render(kItem);
@@ -60,7 +25,7 @@ TEST(PromptTemplate, EveryBundledOneCoversThePromptExactly) {
     EXPECT_EQ(text_of(prompt, RegionKind::kQuery, 0), kItem.question) << bundled.name;
     EXPECT_EQ(text_of(prompt, RegionKind::kDocument, 1), kItem.passages[0].text) << bundled.name;
     EXPECT_EQ(text_of(prompt, RegionKind::kDocument, 2), kItem.passages[1].text) << bundled.name;
-    EXPECT_EQ(text_of(prompt, RegionKind::kDocument, 2, true), "Il est ici.") << bundled.name;
+    EXPECT_EQ(evidence_of(prompt, 2), "Il est ici.") << bundled.name;
     QaItem alone = kItem;
     alone.passages.clear();
     expect_covered(PromptTemplate::find(std::string(bundled.name)).render(alone));
@@ -76,6 +41,20 @@ TEST(PromptTemplate, MicroIsThePromptTheBundledModelsWereTrainedOn) {
   EXPECT_EQ(PromptTemplate::find("micro").render(item).text, micro_prompt(made));
   item.passages.clear();
   EXPECT_TRUE(PromptTemplate::find("micro").render(item).text.starts_with("Question: "));
+}
+
+TEST(PromptTemplate, FewshotIsUnifiedAfterThreeExamples) {
+  QaItem alone = kItem;
+  alone.passages.clear();
+  for (const QaItem& item : {kItem, alone}) {
+    const std::string fewshot = PromptTemplate::find("fewshot").render(item).text;
+    const std::string unified = PromptTemplate::find("unified").render(item).text;
+    ASSERT_TRUE(fewshot.ends_with(unified));
+    const std::string examples = fewshot.substr(0, fewshot.size() - unified.size());
+    Index count = 0;
+    for (std::size_t at = 0; (at = examples.find("\nAnswer: ", at)) != examples.npos; ++at) ++count;
+    EXPECT_EQ(count, 3);
+  }
 }
 
 TEST(PromptTemplate, TheScriptsFormBeginsWithTheQuery) {
@@ -140,58 +119,6 @@ TEST(TokenizedPrompt, AChatTemplatesWordsAreTemplate) {
   EXPECT_EQ(map.lengths().size(), 7u);
   const ChatTemplate trims = ChatTemplate::parse("{{ messages[0].content | upper }}", Json::object(), "t");
   EXPECT_THROW(tokenize_prompt(tokenizer, plain_prompt("hello"), &trims), Error);
-}
-
-class DatasetFile : public testing::Test {
- protected:
-  void TearDown() override { std::filesystem::remove(path_); }
-  std::string reading(const std::string& contents) {
-    std::ofstream(path_) << contents;
-    try {
-      count_ = std::ssize(read_dataset(path_));
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
-  }
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("buoy_dataset_" + std::to_string(::getpid()) + ".jsonl");
-  Index count_ = 0;
-};
-
-TEST_F(DatasetFile, ErrorsNameLineAndField) {
-  const std::string good = R"({"id":"a","question":"q","answers":["x"],"passages":[{"text":"t"}]})";
-  EXPECT_EQ(reading(good + "\n"), "");
-  EXPECT_EQ(count_, 1);
-  EXPECT_NE(reading(good + "\n" + good + "\n").find("line 2: the id \"a\" occurs twice"), std::string::npos);
-  EXPECT_NE(reading(good + "\n{\n").find("line 2"), std::string::npos);
-  EXPECT_NE(reading(R"({"id":"a","question":"q","answers":[]})").find("\"answers\" is empty"),
-            std::string::npos);
-  EXPECT_NE(reading(R"({"id":"a","answers":["x"]})").find("\"question\" is missing"), std::string::npos);
-  EXPECT_NE(
-      reading(R"({"id":"a","question":"q","answers":["x"],"passages":[{"text":"t","evidence":[[0,9]]}]})")
-          .find("passage 1: \"evidence\" holds [0, 9]"),
-      std::string::npos);
-  EXPECT_NE(reading("").find("holds no items"), std::string::npos);
-  EXPECT_EQ(std::ssize(read_dataset(BUOY_SOURCE_DIR "/data/micro_test.jsonl", 7)), 7);
-}
-
-TEST(AnswerScore, NormalisesAsSquadDoes) {
-  EXPECT_EQ(normalise_answer(" The  Quick, brown\tFOX. "), "quick brown fox");
-  EXPECT_EQ(normalise_answer("a the an"), "");
-  EXPECT_EQ(normalise_answer("Theatre anthem"), "theatre anthem");
-  EXPECT_EQ(normalise_answer("U.S.A."), "usa");
-  EXPECT_EQ(normalise_answer("ÉCOLE Äpfel"), "école äpfel");
-  EXPECT_EQ(normalise_answer("«the» end"), "« » end");
-}
-
-TEST(AnswerScore, TakesTheBestOfTheGoldAnswers) {
-  const std::vector<std::string> gold = {"New York City", "NYC"};
-  EXPECT_EQ(score_answer("the nyc", gold).em, 1);
-  EXPECT_EQ(score_answer("In New York City, of course", gold).em, 0);
-  EXPECT_EQ(score_answer("In New York City, of course", gold).substring, 1);
-  EXPECT_DOUBLE_EQ(score_answer("New York", gold).f1, 0.8);
-  EXPECT_EQ(score_answer("", gold).f1, 0);
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ class StatesTap : public Tap {
 }  // namespace
 
 std::vector<Trace> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
-                               Index first_sample) {
+                               SampleStreams streams) {
   std::vector<Recorder> recorders;
   std::vector<std::vector<TokenId>> prompts;
   for (const TraceExample& example : examples) {
@@ -113,7 +113,7 @@ std::vector<Trace> trace_batch(const TraceSource& source, std::span<const TraceE
     prompts.push_back(example.prompt.ids);
   }
   RecordingObserver observer(recorders, source.model.config().family->kind);
-  const std::vector<Generation> generations = source.generate(prompts, &observer, first_sample);
+  const std::vector<Generation> generations = source.generate(prompts, &observer, streams);
   record_finished(source, generations, recorders);
   std::vector<Trace> traces;
   for (std::size_t i = 0; i < recorders.size(); ++i) {

@@ -14,9 +14,9 @@
 
 namespace buoy {
 
-// Generates for a batch of prompts with the model's sampler; sample i draws from stream first_sample + i.
+// Generates for a batch of prompts with the model's sampler; sample i draws from streams.of(i).
 using GenerateBatch = std::function<std::vector<Generation>(
-    std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer, Index first_sample)>;
+    std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer, SampleStreams streams)>;
 
 // What is the same for all traces of one model.
 struct TraceSource {
@@ -36,7 +36,7 @@ struct TraceExample {
 
 // One trace per example, generated in one batch; no trace depends on the others. Throws Error.
 std::vector<Trace> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
-                               Index first_sample);
+                               SampleStreams streams);
 
 // Score, cosine and norm of every query and key of one head over a sequence of at most kMaxQkPositions
 // tokens.
