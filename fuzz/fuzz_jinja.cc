@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "io/json.h"
 #include "text/chat_template.h"
 #include "text/utf8.h"
 

@@ -89,6 +89,35 @@ fresh; echo '{' >"$work/m/config.json"; expect 1 'config.json: not valid JSON' i
 fresh; printf '\xff\xff\xff\xff' | dd of="$weights" bs=1 seek=$(($(stat -c %s "$weights") - 4)) conv=notrunc status=none
 expect 0 'warning: .*holds 1 NaN or infinite' generate -m "$work/m" --ids 1 --gen-length 4
 
+# Traces, analyses, studies. The data lies beside the goldens' grandparent.
+data=$(dirname "$(dirname "$goldens")")/data/micro_test.jsonl
+quick=(--gen-length 4 --limit 2)
+expect 0 '/traces$' trace -m mini-mdm --data "$data" "${quick[@]}" -o "$work/traces"
+expect 0 '2 of 2 traces were there already' trace -m mini-mdm --data "$data" "${quick[@]}" -o "$work/traces"
+expect 1 'made by another model or with other settings' trace -m mini-mdm --data "$data" "${quick[@]}" --layers 1-3 -o "$work/traces"
+expect 0 'arm.npz$' trace -m mini-arm --prompt 'Question: Who?' --gen-length 4 -o "$work/arm.npz"
+expect 2 'give either --data, or --prompt' trace -m mini-arm --gen-length 4 -o "$work/none"
+expect 2 'there is no 12' trace -m mini-mdm --prompt x --layers 3,12 -o "$work/none"
+expect 2 '"every:0"' trace -m mini-mdm --prompt x --record-steps every:0 -o "$work/none"
+expect 2 'no effect without --record received' trace -m mini-mdm --prompt x --record qk --per-head -o "$work/none"
+expect 1 'no such prompt template; bundled are' trace -m mini-mdm --prompt x --template none -o "$work/none"
+expect 1 'none.jsonl: cannot be read' trace -m mini-mdm --data "$work/none.jsonl" -o "$work/none"
+expect 1 'no tokenizer files' trace -m "$goldens/llada" --prompt x -o "$work/none"
+expect 0 'report.html$' analyze "$work/traces" --only absorption,heads -o "$work/out"
+for file in report.html samples.csv summaries.csv figures/absorption.{pdf,svg,png,csv}; do
+  [ -s "$work/out/$file" ] || note "analyze did not write $file"
+done
+grep -qE 'https?://[^w]' "$work/out/report.html" && note "the report refers to the network"
+expect 1 'analyse one model at a time' analyze "$work/traces" "$work/arm.npz" -o "$work/none"
+expect 2 'absorbtion' analyze "$work/traces" --only absorbtion -o "$work/none"
+expect 2 'no effect with --anchors topk' analyze "$work/traces" --anchors topk --epsilon 2 -o "$work/none"
+expect 1 'is not a trace|has no array "header"' analyze "$goldens/llada/golden.npz" -o "$work/none"
+head -c 20000 "$work/arm.npz" >"$work/cut.npz"; expect 1 'cut.npz: ' analyze "$work/cut.npz" -o "$work/none"
+expect 0 'report.html$' study "${quick[@]}" --only drift,flow --steps 2 -o "$work/study"
+expect 2 'has no effect on' study -m mini-arm --steps 4 -o "$work/none"
+expect 2 'two models are called mini-arm' study -m mini-arm -m mini-arm "${quick[@]}" -o "$work/none"
+expect 1 'cannot be made a directory' analyze "$work/traces" --only absorption -o "$work/arm.npz/x"
+
 leftovers=$(find "$work" -name '*.tmp*' | wc -l)
 [ "$leftovers" = 0 ] || note "temporary files were left behind"
 [ ! -e "$work/none" ] || note "a directory appeared from nowhere"

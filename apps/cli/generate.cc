@@ -12,6 +12,7 @@
 #include "apps/cli/verb.h"
 #include "base/error.h"
 #include "io/json.h"
+#include "study/tracer.h"
 
 namespace buoy {
 namespace {
@@ -27,13 +28,6 @@ struct HistoryObserver : GenerationObserver {
   std::vector<std::vector<TokenId>> history;
   void after_step(Index, const Generation& generation) override { history.push_back(generation.tokens); }
 };
-
-// The answer as text: up to the first EOS for masked models, whose answers are padded with it.
-std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config, std::span<const TokenId> ids) {
-  std::size_t end = 0;
-  while (end < ids.size() && std::ranges::find(config.eos_ids, ids[end]) == config.eos_ids.end()) ++end;
-  return decode_generated(tokenizer, ids.first(end));
-}
 
 void print_json(const Generation& made, const Prompt& prompt, const ModelConfig& config,
                 const std::vector<std::vector<TokenId>>* history) {

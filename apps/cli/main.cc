@@ -35,6 +35,12 @@ int run(int argc, char** argv) {
   buoy::add_generate(app);
   buoy::add_forward(app);
   buoy::add_tokenize(app);
+  buoy::add_trace(app);
+  buoy::add_analyze(app);
+  buoy::add_study(app);
+  buoy::add_eval(app);
+  buoy::add_index(app);
+  buoy::add_export(app);
   buoy::add_inspect(app);
   buoy::add_verify(app);
   buoy::add_world(app);
@@ -61,6 +67,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report, not a death
   try {
     const int code = run(argc, argv);
     if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kFailed);

@@ -51,16 +51,4 @@ Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& mo
   return prompt;
 }
 
-std::string decode_generated(const Tokenizer& tokenizer, std::span<const TokenId> ids) {
-  std::string text;
-  while (!ids.empty()) {
-    std::size_t known = 0;
-    while (known < ids.size() && tokenizer.contains(ids[known])) ++known;
-    text += tokenizer.decode(ids.first(known), SkipSpecial::kSkip);
-    if (known < ids.size()) text += kReplacementCharacter;
-    ids = ids.subspan(std::min(known + 1, ids.size()));
-  }
-  return text;
-}
-
 }  // namespace buoy

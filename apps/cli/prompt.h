@@ -32,8 +32,4 @@ struct Prompt {
 // Error for a model directory without what is needed.
 Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& model_directory);
 
-// Text of generated ids. A model's vocabulary may be larger than its tokenizer's: ids beyond that show as
-// U+FFFD.
-std::string decode_generated(const Tokenizer& tokenizer, std::span<const TokenId> ids);
-
 }  // namespace buoy

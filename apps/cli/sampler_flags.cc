@@ -4,6 +4,7 @@
 
 #include "apps/cli/engine.h"
 #include "base/error.h"
+#include "io/json.h"
 
 namespace buoy {
 namespace {
@@ -94,26 +95,42 @@ bool SamplerFlags::given(const std::string& flag) const {
   return verb_->count(flag) > 0;
 }
 
-void SamplerFlags::check_effects(const Family& family) const {
+std::map<std::string, std::string> SamplerFlags::useless_flags(const Family& family) const {
+  std::map<std::string, std::string> useless;
+  const auto complain = [&](bool applies, const char* flag, std::string why) {
+    if (applies && given(flag)) useless.emplace(flag, std::move(why));
+  };
   for (const auto& [flag, samplers] : kFlags) {
-    if (given(flag) && (samplers & bit_of(family.sampler)) == 0) {
-      fail_usage("{} has no effect on {} models", flag, family.name);
-    }
+    complain((samplers & bit_of(family.sampler)) == 0, flag,
+             fmt::format("{} has no effect on {} models", flag, family.name));
   }
   const bool draws_tokens = temperature > 0;
   const bool dream = family.sampler == SamplerKind::kDream, origin = alg == "origin";
-  if (given("--threshold") && given("--steps")) fail_usage("--steps has no effect with --threshold");
-  if (given("--threshold") && remasking == "random")
-    fail_usage("--threshold has no use for --remasking random");
-  if (dream && origin && given("--alg-temp")) fail_usage("--alg-temp has no effect with --alg origin");
+  complain(given("--threshold"), "--steps", "--steps has no effect with --threshold");
+  complain(remasking == "random", "--threshold", "--threshold has no use for --remasking random");
+  complain(dream && origin, "--alg-temp", "--alg-temp has no effect with --alg origin");
   for (const char* flag : {"--top-p", "--top-k"}) {
-    if (given(flag) && !draws_tokens && (!dream || origin))
-      fail_usage("{} has no effect at temperature 0", flag);
+    complain(!draws_tokens && (!dream || origin), flag,
+             fmt::format("{} has no effect at temperature 0", flag));
   }
   const bool draws = draws_tokens || (dream && (origin || alg_temp > 0)) ||
                      (family.sampler == SamplerKind::kLlada && remasking == "random");
-  if (given("--seed") && !draws)
-    fail_usage("--seed has no effect: nothing is drawn at random with these settings");
+  complain(!draws, "--seed", "--seed has no effect: nothing is drawn at random with these settings");
+  return useless;
+}
+
+void SamplerFlags::check_effects(std::span<const Family* const> families) const {
+  std::map<std::string, std::string> useless = useless_flags(*families.front());
+  for (const Family* family : families.subspan(1)) {
+    const std::map<std::string, std::string> here = useless_flags(*family);
+    std::erase_if(useless, [&](const auto& flag) { return !here.contains(flag.first); });
+  }
+  if (!useless.empty()) fail_usage("{}", useless.begin()->second);
+}
+
+void SamplerFlags::check_effects(const Family& family) const {
+  const Family* const one = &family;
+  check_effects({&one, 1});
 }
 
 LladaOptions SamplerFlags::llada() const {
@@ -153,18 +170,51 @@ AutoregressiveOptions SamplerFlags::autoregressive(const ModelConfig& config) co
   return options;
 }
 
+Json SamplerFlags::to_json(const ModelConfig& config) const {
+  Json json = {{"gen_length", gen_length}, {"temperature", temperature}, {"seed", seed}};
+  switch (config.family->sampler) {
+    case SamplerKind::kLlada: {
+      const LladaOptions o = llada();
+      json["steps"] = o.steps;
+      json["block_length"] = o.block_length;
+      json["remasking"] = remasking;
+      json["cfg_scale"] = o.cfg_scale;
+      json["logits_eos_inf"] = o.logits_eos_inf;
+      json["confidence_eos_eot_inf"] = o.confidence_eos_eot_inf;
+      if (o.threshold) json["threshold"] = *o.threshold;
+      break;
+    }
+    case SamplerKind::kDream: {
+      const DreamOptions o = dream();
+      json["steps"] = o.steps;
+      json["alg"] = alg;
+      json["alg_temp"] = o.alg_temp;
+      json["eps"] = o.eps;
+      json["top_p"] = top_p;
+      json["top_k"] = top_k;
+      break;
+    }
+    case SamplerKind::kAutoregressive:
+      json["top_p"] = top_p;
+      json["top_k"] = top_k;
+      json["stop_ids"] = autoregressive(config).stop_ids;
+      break;
+  }
+  return json;
+}
+
 std::vector<Generation> generate(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
-                                 const SamplerFlags& flags, GenerationObserver* observer) {
-  flags.check_effects(*model.config().family);
+                                 const SamplerFlags& flags, GenerationObserver* observer,
+                                 SampleStreams streams) {
   switch (model.config().family->sampler) {
     case SamplerKind::kLlada:
-      return generate_llada(model, prompts, flags.llada(), observer);
+      return generate_llada(model, prompts, flags.llada(), observer, streams);
     case SamplerKind::kDream:
-      return generate_dream(model, prompts, flags.dream(), observer);
+      return generate_dream(model, prompts, flags.dream(), observer, streams);
     case SamplerKind::kAutoregressive:
       break;
   }
-  return generate_autoregressive(model, prompts, flags.autoregressive(model.config()), observer);
+  return generate_autoregressive(model, prompts, flags.autoregressive(model.config()), observer, streams);
 }
 
 }  // namespace buoy

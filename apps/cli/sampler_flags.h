@@ -1,6 +1,8 @@
 // The samplers' flags: one table says which flag means something to which sampler; the rest are errors.
 #pragma once
 
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,18 +27,26 @@ struct SamplerFlags {
   // Throws UsageError naming the first flag that was given and would have no effect on this family.
   void check_effects(const Family& family) const;
 
+  // The same for several models at once: a flag must mean something to one of them.
+  void check_effects(std::span<const Family* const> families) const;
+
+  // The settings that count for a model, for records.
+  Json to_json(const ModelConfig& config) const;
+
   LladaOptions llada() const;
   DreamOptions dream() const;
   AutoregressiveOptions autoregressive(const ModelConfig& config) const;
 
  private:
   bool given(const std::string& flag) const;
+  std::map<std::string, std::string> useless_flags(const Family& family) const;  // flag → why
 
   CLI::App* verb_ = nullptr;
 };
 
 // Generates for a batch of prompts with the sampler of the model's family.
 std::vector<Generation> generate(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
-                                 const SamplerFlags& flags, GenerationObserver* observer);
+                                 const SamplerFlags& flags, GenerationObserver* observer,
+                                 SampleStreams streams = {});
 
 }  // namespace buoy

@@ -6,11 +6,17 @@
 
 namespace buoy {
 
+void add_analyze(CLI::App& root);
 void add_bench(CLI::App& root);
+void add_eval(CLI::App& root);
+void add_export(CLI::App& root);
 void add_forward(CLI::App& root);
 void add_generate(CLI::App& root);
+void add_index(CLI::App& root);
 void add_inspect(CLI::App& root);
+void add_study(CLI::App& root);
 void add_tokenize(CLI::App& root);
+void add_trace(CLI::App& root);
 void add_verify(CLI::App& root);
 void add_world(CLI::App& root);
 

@@ -58,6 +58,7 @@ void prepare_stats(const AttentionArgs& args, const AttentionSequence& s) {
   size(stats.entropy, true, args.H * R);
   size(stats.key_mass, !want.key_groups.empty(), args.H * R * want.key_group_count);
   size(stats.mean_output_norm, want.output_norms, args.H);
+  size(stats.uniform_norm, want.output_norms, args.Hkv);
   size(stats.value_norms, want.output_norms, args.Hkv * N);
   size(stats.score_means, want.qk_means, args.H * N);
   size(stats.cosine_means, want.qk_means, args.H * N);

@@ -24,7 +24,7 @@ struct AttentionRequest {
   std::vector<std::int8_t> key_groups;  // [N], or empty: no mass
   int key_group_count = 0;
 
-  bool output_norms = false;  // mean over queries of ‖Σ_j A_ij v_j‖, and ‖v_j‖
+  bool output_norms = false;  // mean over queries of ‖Σ_j A_ij v_j‖, the same for uniform A, and ‖v_j‖
   bool qk_means = false;      // column means of score, cosine and norm, and ‖k_j‖, O(N·D)
   bool matrix = false;        // the whole A; only under kMaxMatrixElements
   bool states = false;        // the queries and keys themselves, after rotation
@@ -42,6 +42,7 @@ struct AttentionStats {
   std::vector<float> entropy;           // [H, rows]  nats
   std::vector<float> key_mass;          // [H, rows, key_group_count]
   std::vector<float> mean_output_norm;  // [H]
+  std::vector<float> uniform_norm;      // [Hkv]  mean over queries of ‖mean of the values it may see‖
   std::vector<float> value_norms;       // [Hkv, N]
   std::vector<float> score_means;       // [H, N]  mean over the queries that may see j of q_i·k_j
   std::vector<float> cosine_means;      // [H, N]

@@ -89,6 +89,7 @@ inline void expect_equal_answers(const Answer& got, const Answer& want, const Pr
   expect_close(got.stats.entropy, want.stats.entropy, "entropy", tolerance.statistics, 3);
   expect_close(got.stats.key_mass, want.stats.key_mass, "key mass", tolerance.statistics);
   expect_close(got.stats.mean_output_norm, want.stats.mean_output_norm, "output norm", tolerance.values);
+  expect_close(got.stats.uniform_norm, want.stats.uniform_norm, "uniform norm", tolerance.statistics);
   expect_close(got.stats.value_norms, want.stats.value_norms, "value norms", tolerance.statistics);
   expect_close(got.stats.score_means, want.stats.score_means, "score means", tolerance.statistics);
   expect_close(got.stats.cosine_means, want.stats.cosine_means, "cosine means", tolerance.statistics);

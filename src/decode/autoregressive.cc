@@ -16,7 +16,7 @@ struct Writer {
 };
 
 // Appends the token that one row of logits asks for.
-void append_token(const Transformer& model, const AutoregressiveOptions& options, Index first_sample,
+void append_token(const Transformer& model, const AutoregressiveOptions& options, SampleStreams streams,
                   const Tensor& logits, Writer& writer) {
   Generation& g = writer.generation;
   const Index position = std::ssize(g.tokens);
@@ -31,7 +31,7 @@ void append_token(const Transformer& model, const AutoregressiveOptions& options
     model.backend().download(logits, row);
     const std::vector<double> p = filtered_probabilities(row, options.sampling);
     const DrawKey key{.seed = options.seed,
-                      .sample = static_cast<std::uint32_t>(first_sample + writer.number),
+                      .sample = streams.of(writer.number),
                       .step = static_cast<std::uint32_t>(g.steps - 1),
                       .position = static_cast<std::uint32_t>(position)};
     token = choose_token(p, options.sampling, uniform(key, kTokenDraw));
@@ -56,7 +56,7 @@ void check_options(const AutoregressiveOptions& options) {
 std::vector<Generation> generate_autoregressive(const Transformer& model,
                                                 std::span<const std::vector<TokenId>> prompts,
                                                 const AutoregressiveOptions& options,
-                                                GenerationObserver* observer, Index first_sample) {
+                                                GenerationObserver* observer, SampleStreams streams) {
   check_options(options);
   check(model.config().family->kind == ModelKind::kCausal, "autoregressive generation runs causal models");
   std::vector<Writer> writers;
@@ -93,7 +93,7 @@ std::vector<Generation> generate_autoregressive(const Transformer& model,
       Generation& g = active[i]->generation;
       ++g.steps;
       g.just_committed.clear();
-      append_token(model, options, first_sample, logits.row_range(static_cast<Index>(i), 1), *active[i]);
+      append_token(model, options, streams, logits.row_range(static_cast<Index>(i), 1), *active[i]);
       if (observer != nullptr) observer->after_step(active[i]->number, g);
     }
   }

@@ -25,6 +25,6 @@ std::vector<Generation> generate_autoregressive(const Transformer& model,
                                                 std::span<const std::vector<TokenId>> prompts,
                                                 const AutoregressiveOptions& options,
                                                 GenerationObserver* observer = nullptr,
-                                                Index first_sample = 0);
+                                                SampleStreams streams = {});
 
 }  // namespace buoy

@@ -1,4 +1,5 @@
 // The samplers' promises: quotas, order, independence of batch and threads, filters and draws.
+#include <algorithm>
 #include <cmath>
 #include <set>
 

@@ -24,11 +24,11 @@ std::vector<float> noise_levels(Index steps, double eps) {
 struct Sampler {
   const Transformer& model;
   const DreamOptions& options;
-  Index first_sample;
+  SampleStreams streams;
 
   DrawKey draw_key(const MaskedSample& sample, Index position) const {
     return {.seed = options.seed,
-            .sample = static_cast<std::uint32_t>(first_sample + sample.number),
+            .sample = streams.of(sample.number),
             .step = static_cast<std::uint32_t>(sample.generation->steps - 1),
             .position = static_cast<std::uint32_t>(position)};
   }
@@ -115,11 +115,11 @@ void check_options(const DreamOptions& o) {
 std::vector<Generation> generate_dream(const Transformer& model,
                                        std::span<const std::vector<TokenId>> prompts,
                                        const DreamOptions& options, GenerationObserver* observer,
-                                       Index first_sample) {
+                                       SampleStreams streams) {
   check_options(options);
   check(model.config().family->sampler == SamplerKind::kDream, "the Dream sampler runs Dream models");
   const TokenId mask = *model.config().mask_id;
-  const Sampler sampler{model, options, first_sample};
+  const Sampler sampler{model, options, streams};
   std::vector<Generation> generations;
   for (const auto& prompt : prompts)
     generations.push_back(start_generation(prompt, options.gen_length, mask));

@@ -31,6 +31,23 @@ Generation start_generation(std::span<const TokenId> prompt, Index masks, TokenI
 // Writes a token and notes when (the step whose pass ran last) and how surely.
 void commit(Generation& generation, Index position, TokenId token, double confidence);
 
+// Which stream of random draws each sample of a batch uses: first, first + 1, …, or one named for each. A
+// sample with the same stream gives the same result in any batch.
+class SampleStreams {
+ public:
+  SampleStreams(Index first = 0) : first_(first) {}
+  SampleStreams(std::span<const Index> each) : each_(each) {}
+
+  std::uint32_t of(Index number) const {
+    return static_cast<std::uint32_t>(each_.empty() ? first_ + number
+                                                    : each_[static_cast<std::size_t>(number)]);
+  }
+
+ private:
+  Index first_ = 0;
+  std::span<const Index> each_;
+};
+
 // Watches a batch being generated. Samples are numbered as the prompts were given.
 class GenerationObserver {
  public:

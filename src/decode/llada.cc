@@ -19,7 +19,7 @@ Index quota(Index M, Index S, Index i) {
 struct Sampler {
   const Transformer& model;
   const LladaOptions& options;
-  Index first_sample;
+  SampleStreams streams;
 
   // Plain greedy needs a summary of each row only; everything else looks at whole rows.
   bool needs_rows() const {
@@ -54,7 +54,7 @@ struct Sampler {
 
   DrawKey draw_key(const MaskedSample& sample, Index position) const {
     return {.seed = options.seed,
-            .sample = static_cast<std::uint32_t>(first_sample + sample.number),
+            .sample = streams.of(sample.number),
             .step = static_cast<std::uint32_t>(sample.generation->steps - 1),
             .position = static_cast<std::uint32_t>(position)};
   }
@@ -115,11 +115,11 @@ void check_options(const LladaOptions& o) {
 std::vector<Generation> generate_llada(const Transformer& model,
                                        std::span<const std::vector<TokenId>> prompts,
                                        const LladaOptions& options, GenerationObserver* observer,
-                                       Index first_sample) {
+                                       SampleStreams streams) {
   check_options(options);
   check(model.config().family->sampler == SamplerKind::kLlada, "the LLaDA sampler runs LLaDA models");
   const TokenId mask = *model.config().mask_id;
-  const Sampler sampler{model, options, first_sample};
+  const Sampler sampler{model, options, streams};
   std::vector<Generation> generations;
   for (const auto& prompt : prompts)
     generations.push_back(start_generation(prompt, options.gen_length, mask));

@@ -42,17 +42,17 @@ struct DreamOptions {
   std::uint64_t seed = 0;
 };
 
-// Generate for every prompt; one pass a step for all of them. Sample i draws from stream first_sample + i, so
+// Generate for every prompt; one pass a step for all of them. Sample i draws from streams.of(i), so
 // its result depends neither on the batch nor on its place in it. Throw UsageError for options that do not
 // fit (lengths that do not divide, numbers out of range) and Error for prompts that do not fit the model.
 std::vector<Generation> generate_llada(const Transformer& model,
                                        std::span<const std::vector<TokenId>> prompts,
                                        const LladaOptions& options, GenerationObserver* observer = nullptr,
-                                       Index first_sample = 0);
+                                       SampleStreams streams = {});
 std::vector<Generation> generate_dream(const Transformer& model,
                                        std::span<const std::vector<TokenId>> prompts,
                                        const DreamOptions& options, GenerationObserver* observer = nullptr,
-                                       Index first_sample = 0);
+                                       SampleStreams streams = {});
 
 // Throw UsageError unless the options make sense.
 void check_options(const LladaOptions& options);

@@ -9,11 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/types.h"
+#include "io/json_fwd.h"
 
 namespace buoy {
-
-// Object keys keep the order of the file, so that what we write reads like what we read.
-using Json = nlohmann::ordered_json;
 
 // Parses `text`; `place` (a file name) starts every error message. Of a repeated key the last value counts,
 // as in Python. Linear in the text, also for objects with many keys (but looking a key up in one walks it:

@@ -18,44 +18,6 @@ namespace {
 constexpr std::size_t kMaxRank = 32;
 constexpr std::size_t kAlignment = 64;
 
-std::string_view descr_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-    case DType::kBf16:  // widened
-      return "<f4";
-    case DType::kF16:
-      return "<f2";
-    case DType::kF64:
-      return "<f8";
-    case DType::kI32:
-      return "<i4";
-    case DType::kI64:
-      return "<i8";
-    case DType::kU8:
-      return "|u1";
-    case DType::kI8:
-      return "|i1";
-    case DType::kI16:
-      return "<i2";
-    case DType::kBool:
-      return "|b1";
-  }
-  check(false, "unknown DType");
-  return "";
-}
-
-std::string header_text(std::string_view descr, const Shape& shape) {
-  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
-                                 fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-  std::string header("\x93NUMPY\x01\x00", 8);
-  const std::size_t used = header.size() + 2 + dict.size() + 1;
-  dict.append((kAlignment - used % kAlignment) % kAlignment, ' ');
-  dict.push_back('\n');
-  header.push_back(static_cast<char>(dict.size() & 0xFF));
-  header.push_back(static_cast<char>(dict.size() >> 8));
-  return header + dict;
-}
-
 // Moves elements from Fortran order (first index fastest) to C order (last index fastest).
 std::vector<std::byte> to_c_order(const std::vector<std::byte>& data, const Shape& shape,
                                   Index element_size) {
@@ -143,6 +105,44 @@ NpyArray array_of(std::span<const T> values, Shape shape, DType dtype) {
 
 }  // namespace
 
+std::string_view npy_descr(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+    case DType::kBf16:  // widened
+      return "<f4";
+    case DType::kF16:
+      return "<f2";
+    case DType::kF64:
+      return "<f8";
+    case DType::kI32:
+      return "<i4";
+    case DType::kI64:
+      return "<i8";
+    case DType::kU8:
+      return "|u1";
+    case DType::kI8:
+      return "|i1";
+    case DType::kI16:
+      return "<i2";
+    case DType::kBool:
+      return "|b1";
+  }
+  check(false, "unknown DType");
+  return "";
+}
+
+std::string npy_header_text(std::string_view descr, const Shape& shape) {
+  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
+                                 fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  std::string header("\x93NUMPY\x01\x00", 8);
+  const std::size_t used = header.size() + 2 + dict.size() + 1;
+  dict.append((kAlignment - used % kAlignment) % kAlignment, ' ');
+  dict.push_back('\n');
+  header.push_back(static_cast<char>(dict.size() & 0xFF));
+  header.push_back(static_cast<char>(dict.size() >> 8));
+  return header + dict;
+}
+
 NpyArray NpyArray::of(std::span<const float> values, Shape shape) {
   return array_of(values, std::move(shape), DType::kF32);
 }
@@ -224,14 +224,14 @@ EncodedNpy::EncodedNpy(const NpyArray& array, std::string_view place) : array_(&
   if (array.is_text) {
     check(static_cast<Index>(array.text.size()) == count, "strings of an array match its shape");
     const Index length = npy_text_length(array.text, place);
-    header_ = header_text(fmt::format("<U{}", length), array.shape);
+    header_ = npy_header_text(fmt::format("<U{}", length), array.shape);
     converted_ = encode_npy_text(array.text, length);
     is_converted_ = true;
     return;
   }
   check(static_cast<Index>(array.bytes.size()) == count * size_of(array.dtype),
         "bytes of an array match its shape");
-  header_ = header_text(descr_of(array.dtype), array.shape);
+  header_ = npy_header_text(npy_descr(array.dtype), array.shape);
   if (array.dtype == DType::kBf16) {
     const std::vector<float> wide = array.as_floats();
     const auto bytes = std::as_bytes(std::span(wide));

@@ -41,6 +41,12 @@ Index npy_text_length(const std::vector<std::string>& text,
                       std::string_view place);  // of the longest, at least 1
 std::vector<std::byte> encode_npy_text(const std::vector<std::string>& text, Index length);
 
+// numpy's name of an element type: "<f4". There is no bfloat16; it is written widened, as "<f4".
+std::string_view npy_descr(DType dtype);
+
+// The start of a .npy, version 1.0, C order: everything before the data.
+std::string npy_header_text(std::string_view descr, const Shape& shape);
+
 // A .npy about to be written: the bytes are header, then data(). Views `array` unless its data had to be
 // converted.
 class EncodedNpy {

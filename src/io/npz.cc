@@ -1,17 +1,16 @@
-// .npz: a zip archive with one .npy per array, read and written through libzip.
+// .npz: a zip archive with one .npy per array, read through libzip.
 #include "io/npz.h"
 
 #include <algorithm>
-#include <deque>
 #include <memory>
 
 #include <zip.h>
 
 #include "base/error.h"
-#include "io/file.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "io/npy_format.h"
+#include "io/npz_writer.h"
 
 namespace buoy {
 namespace {
@@ -19,7 +18,6 @@ namespace {
 constexpr std::string_view kSuffix = ".npy";
 constexpr Index kMaxDeflateRatio = 1040;  // deflate cannot do better than 1032
 constexpr std::size_t kReadChunk = std::size_t{1} << 26;
-constexpr zip_uint16_t kEpochDate = 1 << 5 | 1;  // 1980-01-01 as DOS counts
 
 struct CloseArchive {
   void operator()(zip_t* archive) const { zip_discard(archive); }
@@ -138,29 +136,6 @@ std::string array_name(const zip_stat_t& stat, std::string_view place) {
   return std::string(member.substr(0, member.size() - kSuffix.size()));
 }
 
-void add_member(zip_t* archive, const std::string& name, const EncodedNpy& array, const std::string& place) {
-  // libzip copies the list of fragments, not what they point to; empty ones it refuses.
-  zip_buffer_fragment_t fragments[2] = {};
-  const std::span<const std::byte> data = array.data();
-  fragments[0].data = reinterpret_cast<zip_uint8_t*>(const_cast<char*>(array.header().data()));
-  fragments[0].length = array.header().size();
-  fragments[1].data = reinterpret_cast<zip_uint8_t*>(const_cast<std::byte*>(data.data()));
-  fragments[1].length = data.size();
-  zip_source_t* source = zip_source_buffer_fragment(archive, fragments, data.empty() ? 1 : 2, 0);
-  if (source == nullptr) fail("{}: cannot write: {}", place, zip_strerror(archive));
-  const std::string member = name + std::string(kSuffix);
-  const zip_int64_t index = zip_file_add(archive, member.c_str(), source, ZIP_FL_ENC_UTF_8);
-  if (index < 0) {
-    zip_source_free(source);
-    fail("{}: cannot write array {}: {}", place, quote(name), zip_strerror(archive));
-  }
-  const auto position = static_cast<zip_uint64_t>(index);
-  const bool stored = zip_set_file_compression(archive, position, ZIP_CM_STORE, 0) == 0;
-  if (!stored || zip_file_set_dostime(archive, position, 0, kEpochDate, 0) != 0) {
-    fail("{}: cannot write array {}: {}", place, quote(name), zip_strerror(archive));
-  }
-}
-
 }  // namespace
 
 NpzArrays parse_npz(std::span<const std::byte> bytes, std::string_view place) {
@@ -190,29 +165,9 @@ NpzArrays read_npz(const std::filesystem::path& path) {
 }
 
 void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
-  const std::string place = path.string();
-  if (arrays.empty()) {  // libzip deletes an archive without members instead of writing it
-    write_file_atomically(path, std::string("PK\x05\x06") + std::string(18, '\0'));
-    return;
-  }
-  std::deque<EncodedNpy> encoded;  // libzip reads them when it closes
-  for (const auto& [name, array] : arrays) {
-    if (name.find('\0') != std::string::npos) fail("{}: array name {} holds NUL", place, quote(name));
-    encoded.emplace_back(array, fmt::format("{}: {}", place, quote(name)));
-  }
-  AtomicFile file(path);
-  int code = 0;
-  Archive archive(zip_open(file.temporary().c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
-  if (!archive) {
-    zip_error_t error;
-    zip_error_init_with_code(&error, code);
-    fail("{}: cannot write: {}", place, message_of(&error));
-  }
-  auto next = encoded.begin();
-  for (const auto& [name, array] : arrays) add_member(archive.get(), name, *next++, place);
-  if (zip_close(archive.get()) != 0) fail("{}: cannot write: {}", place, zip_strerror(archive.get()));
-  static_cast<void>(archive.release());  // a successful close has freed it
-  file.commit();
+  NpzWriter writer(path);
+  for (const auto& [name, array] : arrays) writer.add(name, array);
+  writer.commit();
 }
 
 }  // namespace buoy

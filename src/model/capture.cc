@@ -1,5 +1,7 @@
 #include "model/capture.h"
 
+#include <algorithm>
+
 namespace buoy {
 
 CaptureTap::CaptureTap(const CaptureOptions& options) : options_(options) {
@@ -23,6 +25,18 @@ void CaptureTap::hidden(Index /*depth*/, Backend& backend, const Tensor& rows) {
 
 bool CaptureTap::fits(const ModelConfig& config, Index T) {
   return config.H * T * T <= kMaxMatrixElements;
+}
+
+LayerTap::LayerTap(std::vector<Index> layers, AttentionRequest request, Take take)
+    : layers_(std::move(layers)), request_(std::move(request)), take_(std::move(take)) {}
+
+Tap::Plan LayerTap::plan(Index layer, Index /*sequence*/) {
+  return {.request = std::ranges::binary_search(layers_, layer) ? &request_ : nullptr};
+}
+
+Tap::Next LayerTap::measured(Index layer, Index /*sequence*/, const AttentionStats& stats) {
+  take_(layer, stats);
+  return Next::kGoOn;
 }
 
 }  // namespace buoy

@@ -1,6 +1,7 @@
-// A tap that keeps whole attention matrices and hidden states of one short sequence.
+// Taps that watch a single sequence: one keeps whole matrices and hidden states, one hands each layer on.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "model/config.h"
@@ -33,6 +34,26 @@ class CaptureTap : public Tap {
  private:
   CaptureOptions options_;
   AttentionRequest request_;
+};
+
+// Hands the measurements of the wanted layers to a function, in order of layers, and keeps nothing: what one
+// layer needs is all that is held. For a pass over a single sequence.
+class LayerTap : public Tap {
+ public:
+  // Called with the layer; the stats live until it returns.
+  using Take = std::function<void(Index layer, const AttentionStats& stats)>;
+
+  // `layers` ascending.
+  LayerTap(std::vector<Index> layers, AttentionRequest request, Take take);
+
+  Plan plan(Index layer, Index sequence) override;
+  Next measured(Index layer, Index sequence, const AttentionStats& stats) override;
+  bool may_ask_again() const override { return false; }
+
+ private:
+  std::vector<Index> layers_;
+  AttentionRequest request_;
+  Take take_;
 };
 
 }  // namespace buoy

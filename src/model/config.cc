@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "io/json.h"
 
 namespace buoy {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "io/json.h"
+#include "io/json_fwd.h"
 #include "model/family.h"
 
 namespace buoy {

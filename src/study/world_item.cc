@@ -62,18 +62,18 @@ struct Scene {
   const Asked& asked;
 
   bool asks_about(Index entity) const {
-    return std::ranges::any_of(asked.facts, [&](const Fact& fact) { return fact.entity == entity; });
+    return std::ranges::any_of(asked.facts, [&](const WorldFact& fact) { return fact.entity == entity; });
   }
   std::vector<Index> asked_of(Index entity) const {
     std::vector<Index> attributes;
-    for (const Fact& fact : asked.facts) {
+    for (const WorldFact& fact : asked.facts) {
       if (fact.entity == entity) attributes.push_back(fact.attribute);
     }
     return attributes;
   }
 };
 
-Passage gold_passage(const Scene& scene, const Fact& fact, WorldTask task, Draws draws) {
+Passage gold_passage(const Scene& scene, const WorldFact& fact, WorldTask task, Draws draws) {
   const PassageText made = write_passage(
       scene.world, {.entity = fact.entity, .must = fact.attribute, .wording = scene.asked.wording}, draws);
   Passage passage{.title = scene.world[fact.entity].name, .text = made.text, .role = PassageRole::kGold};
@@ -92,7 +92,8 @@ Passage distractor(const Scene& scene, Distractors kind, Draws draws) {
                                     Distractors::kSameAttribute};
     kind = kMix[draws.below(4)];
   }
-  const Fact& asked = scene.asked.facts[static_cast<std::size_t>(draws.below(std::ssize(scene.asked.facts)))];
+  const WorldFact& asked =
+      scene.asked.facts[static_cast<std::size_t>(draws.below(std::ssize(scene.asked.facts)))];
   const World& world = scene.world;
   PassagePlan plan;
   switch (kind) {
@@ -116,7 +117,7 @@ Passage distractor(const Scene& scene, Distractors kind, Draws draws) {
 // States another value for the last fact; of a reverse question, that another entity has the value asked for.
 Passage contradiction(const Scene& scene, WorldTask task, Draws draws) {
   const World& world = scene.world;
-  const Fact& fact = scene.asked.facts.back();
+  const WorldFact& fact = scene.asked.facts.back();
   const Entity& entity = world[fact.entity];
   const std::string& truth = entity.values[static_cast<std::size_t>(fact.attribute)];
   PassagePlan plan{.entity = fact.entity, .must = fact.attribute, .wording = scene.asked.wording};

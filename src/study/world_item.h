@@ -45,7 +45,7 @@ struct WorldItem {
   WorldKind world = WorldKind::kNovel;
   std::string question;
   std::string answer;
-  std::vector<Fact> facts;  // needed, in order of reasoning: one, or for multihop two
+  std::vector<WorldFact> facts;  // needed, in order of reasoning: one, or for multihop two
   std::vector<Passage> passages;
 };
 

@@ -6,22 +6,22 @@
 namespace buoy {
 namespace {
 
-const Attribute& attribute_of(const World& world, const Fact& fact) {
+const Attribute& attribute_of(const World& world, const WorldFact& fact) {
   return attributes_of(world[fact.entity].kind)[static_cast<std::size_t>(fact.attribute)];
 }
 
-const std::string& value_of(const World& world, const Fact& fact) {
+const std::string& value_of(const World& world, const WorldFact& fact) {
   return world[fact.entity].values[static_cast<std::size_t>(fact.attribute)];
 }
 
 // Kinds weigh the same, whatever their number.
-Fact draw_fact(const World& world, Draws& draws) {
+WorldFact draw_fact(const World& world, Draws& draws) {
   const EntityKind kind = static_cast<EntityKind>(draws.below(kEntityKinds));
   const Index entity = world.begin(kind) + draws.below(world.count(kind));
   return {entity, draws.below(std::ssize(attributes_of(kind)))};
 }
 
-bool is_unique(const World& world, const Fact& fact) {
+bool is_unique(const World& world, const WorldFact& fact) {
   const EntityKind kind = world[fact.entity].kind;
   for (Index i = world.begin(kind); i < world.begin(kind) + world.count(kind); ++i) {
     if (i != fact.entity && value_of(world, {i, fact.attribute}) == value_of(world, fact)) return false;
@@ -30,9 +30,9 @@ bool is_unique(const World& world, const Fact& fact) {
 }
 
 // Rivers are unique by construction, so the search ends.
-Fact draw_reversible(const World& world, Draws& draws) {
+WorldFact draw_reversible(const World& world, Draws& draws) {
   for (;;) {
-    const Fact fact = draw_fact(world, draws);
+    const WorldFact fact = draw_fact(world, draws);
     if (phrasing_count(attribute_of(world, fact).reverse) > 0 && is_unique(world, fact)) return fact;
   }
 }
@@ -40,9 +40,9 @@ Fact draw_reversible(const World& world, Draws& draws) {
 Asked ask_multihop(const World& world, Draws& draws) {
   const Hop& hop = hops()[static_cast<std::size_t>(draws.below(std::ssize(hops())))];
   const Index entity = world.begin(hop.kind) + draws.below(world.count(hop.kind));
-  const Fact bridge{entity, attribute_index(hop.kind, hop.link)};
+  const WorldFact bridge{entity, attribute_index(hop.kind, hop.link)};
   const Index middle = world[entity].links[static_cast<std::size_t>(bridge.attribute)];
-  const Fact last{middle, attribute_index(world[middle].kind, hop.asked)};
+  const WorldFact last{middle, attribute_index(world[middle].kind, hop.asked)};
   const std::string& answer = value_of(world, last);
   return {.question = fill(draws.pick(hop.questions), world[entity].name, ""),
           .answer = answer,
@@ -55,14 +55,14 @@ Asked ask_multihop(const World& world, Draws& draws) {
 Asked ask(const World& world, WorldTask task, Draws& draws) {
   if (task == WorldTask::kMultihop) return ask_multihop(world, draws);
   if (task == WorldTask::kReverse) {
-    const Fact fact = draw_reversible(world, draws);
+    const WorldFact fact = draw_reversible(world, draws);
     const std::string& name = world[fact.entity].name;
     return {.question = fill(draws.pick(attribute_of(world, fact).reverse), "", value_of(world, fact)),
             .answer = name,
             .short_answer = name,
             .facts = {fact}};
   }
-  const Fact fact = draw_fact(world, draws);
+  const WorldFact fact = draw_fact(world, draws);
   const Attribute& attribute = attribute_of(world, fact);
   const std::string& name = world[fact.entity].name;
   const std::string& value = value_of(world, fact);

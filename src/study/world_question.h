@@ -9,7 +9,7 @@ struct Asked {
   std::string question;
   std::string answer;        // as it should be given
   std::string short_answer;  // the piece of it that stands in the evidence; the same except for `long`
-  std::vector<Fact> facts;
+  std::vector<WorldFact> facts;
   Wording wording = Wording::kAny;  // of the evidence sentence
 };
 

@@ -49,7 +49,7 @@ std::vector<AskedInWords> asked_in_words(const WorldItem& item, const ItemSettin
   const World novel = make_novel_world(settings.seed, item.index);
   const World& world = item.world == WorldKind::kKnown ? known() : novel;
   std::vector<AskedInWords> asked;
-  for (const Fact& fact : item.facts) {
+  for (const WorldFact& fact : item.facts) {
     const Entity& entity = world[fact.entity];
     const std::size_t a = static_cast<std::size_t>(fact.attribute);
     asked.push_back({attributes_of(entity.kind)[a].key, entity.name, entity.values[a]});

@@ -16,10 +16,10 @@ struct TextSpan {
 };
 
 // A fact of an entity: the position of the attribute in attributes_of(kind).
-struct Fact {
+struct WorldFact {
   Index entity = -1;
   Index attribute = -1;
-  bool operator==(const Fact&) const = default;
+  bool operator==(const WorldFact&) const = default;
 };
 
 enum class Wording { kAny, kFirst };  // any of the attribute's sentences, or always the first

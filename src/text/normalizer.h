@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/json.h"
+#include "io/json_fwd.h"
 #include "text/aligned_text.h"
 
 namespace buoy {

@@ -1,3 +1,4 @@
+#include "io/json.h"
 #include "text/normalizer.h"
 
 #include <cstdlib>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "io/json.h"
+#include "io/json_fwd.h"
 
 namespace buoy {
 

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "io/json.h"
+#include "io/json_fwd.h"
 #include "text/aligned_text.h"
 #include "text/pattern.h"
 

@@ -1,3 +1,4 @@
+#include "io/json.h"
 #include "text/pretokenizer.h"
 
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "io/json.h"
 #include "text/tokenizer_parts.h"
 #include "text/utf8.h"
 
@@ -282,6 +283,18 @@ std::string StreamDecoder::finish() {
   std::string text;
   append_lossy(text, pending_, Tail::kFinal);
   pending_.clear();
+  return text;
+}
+
+std::string decode_generated(const Tokenizer& tokenizer, std::span<const TokenId> ids) {
+  std::string text;
+  while (!ids.empty()) {
+    std::size_t known = 0;
+    while (known < ids.size() && tokenizer.contains(ids[known])) ++known;
+    text += tokenizer.decode(ids.first(known), SkipSpecial::kSkip);
+    if (known < ids.size()) text += kReplacementCharacter;
+    ids = ids.subspan(std::min(known + 1, ids.size()));
+  }
   return text;
 }
 

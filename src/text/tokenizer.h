@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "io/json.h"
+#include "io/json_fwd.h"
 #include "text/aligned_text.h"
 
 namespace buoy {
@@ -81,6 +81,10 @@ class Tokenizer {
 
   std::unique_ptr<const Impl> impl_;
 };
+
+// Text of generated ids. A model's vocabulary may be larger than its tokenizer's: ids beyond that show as
+// U+FFFD.
+std::string decode_generated(const Tokenizer& tokenizer, std::span<const TokenId> ids);
 
 // Decodes a stream of ids. What push() and finish() return, joined, is what Tokenizer::decode() gives for all
 // ids; no character is ever split. The tokenizer must outlive it. One thread.

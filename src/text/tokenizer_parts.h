@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/json.h"
+#include "io/json_fwd.h"
 #include "text/added_tokens.h"
 #include "text/bpe.h"
 #include "text/normalizer.h"

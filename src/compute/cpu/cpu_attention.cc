@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "compute/cpu/attention_kernels.h"
-#include "compute/qk_means.h"
+#include "compute/cpu/qk_means.h"
 
 namespace buoy {
 namespace {
@@ -22,6 +22,16 @@ Index strip_count(const AttentionSequence& s) {
 // Enough tasks to keep many cores busy with few heads, few enough that partial column sums stay small.
 Index tasks_per_head(const AttentionArgs& args, const AttentionSequence& s) {
   return std::clamp<Index>(64 / args.H, 1, std::max<Index>(1, strip_count(s)));
+}
+
+// The groups of queries first … last - 1, in order of appearance: a stretch of queries is mostly of one
+// region.
+std::vector<std::int8_t> groups_between(std::span<const std::int8_t> groups, Index first, Index last) {
+  std::vector<std::int8_t> found;
+  for (const std::int8_t g : groups.subspan(cells(first), cells(last - first))) {
+    if (g >= 0 && std::ranges::find(found, g) == found.end()) found.push_back(g);
+  }
+  return found;
 }
 
 Index visible_keys(const AttentionArgs& args, const AttentionSequence& s, Index query) {
@@ -62,6 +72,7 @@ void CpuAttention::plan(const AttentionArgs& args) {
   tasks_.clear();
   first_task_.clear();
   asked_.assign(args.sequences.size(), {});
+  grouped_keys_.assign(args.sequences.size(), {});
   for (Index q = 0; q < std::ssize(args.sequences); ++q) {
     const AttentionSequence& s = args.sequences[cells(q)];
     first_task_.push_back(std::ssize(tasks_));
@@ -81,6 +92,10 @@ void CpuAttention::plan(const AttentionArgs& args) {
     for (Index r = 0; r < std::ssize(s.request->rows); ++r)
       asked_[cells(q)].emplace_back(s.request->rows[cells(r)], r);
     std::ranges::sort(asked_[cells(q)]);
+    for (Index j = 0; j < std::ssize(s.request->key_groups); ++j) {
+      const std::int8_t group = s.request->key_groups[cells(j)];
+      if (group >= 0) grouped_keys_[cells(q)].emplace_back(j, group);
+    }
   }
 }
 
@@ -106,7 +121,8 @@ void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor&
   const float* bias = s.key_bias.empty() ? nullptr : s.key_bias.data();
   if (std::ssize(s.key_bias) == args.H * N && bias != nullptr) bias += task.h * N;
   if (s.request != nullptr && !s.request->query_groups.empty()) {
-    task.columns.assign(cells(s.request->group_count * padded_keys(N)), 0.0f);
+    task.groups = groups_between(s.request->query_groups, task.first, task.last);
+    task.columns.assign(task.groups.size() * cells(padded_keys(N)), 0.0f);
   }
   scratch.resize(cells(kStripRows * (stride + 2 * padded_values(D) + 1)));
   float* queries = scratch.data();
@@ -166,8 +182,9 @@ void CpuAttention::finish_strip(const Strip& strip, Task& task, const Tensor& ou
     Index end = r + 1;
     while (end < strip.rows && groups[end] == groups[r]) ++end;
     if (groups[r] >= 0) {
+      const Index slot = std::ranges::find(task.groups, groups[r]) - task.groups.begin();
       add_columns(strip.weights + r * strip.stride, strip.stride, end - r, strip.inverse + r, strip.keys,
-                  task.columns.data() + groups[r] * padded_keys(N));
+                  task.columns.data() + slot * padded_keys(N));
     }
     r = end;
   }
@@ -182,10 +199,9 @@ void CpuAttention::record_asked_row(const Strip& strip, Index r, float sum, floa
   const float* row = strip.weights + r * strip.stride;
   const Index best = std::find(row, row + strip.keys, 1.0f) - row;  // exp(0): the row's maximum
   std::vector<double> mass(cells(want.key_groups.empty() ? 0 : want.key_group_count), 0.0);
-  if (!mass.empty()) {
-    for (Index j = 0; j < strip.keys; ++j) {
-      if (want.key_groups[cells(j)] >= 0) mass[cells(want.key_groups[cells(j)])] += row[j];
-    }
+  for (const auto& [j, group] : grouped_keys_[cells(strip.sequence)]) {
+    if (j >= strip.keys) break;
+    mass[cells(group)] += row[j];
   }
   for (; it != asked.end() && it->first == query; ++it) {
     const std::size_t at = cells(strip.h) * want.rows.size() + cells(it->second);
@@ -206,10 +222,10 @@ void CpuAttention::merge_head(const AttentionArgs& args, Index sequence, Index h
   const bool leads_key_head = h % heads_per_key == 0;
   const Task* task = &tasks_[cells(first_task_[cells(sequence)] + h * parts)];
   if (!s.request->query_groups.empty()) {
-    for (Index g = 0; g < s.request->group_count; ++g) {
-      float* to = s.stats->column_sums.data() + (h * s.request->group_count + g) * N;
-      for (Index p = 0; p < parts; ++p) {
-        const float* from = task[p].columns.data() + g * padded_keys(N);
+    for (Index p = 0; p < parts; ++p) {
+      for (std::size_t slot = 0; slot < task[p].groups.size(); ++slot) {
+        float* to = s.stats->column_sums.data() + (h * s.request->group_count + task[p].groups[slot]) * N;
+        const float* from = task[p].columns.data() + static_cast<Index>(slot) * padded_keys(N);
         for (Index j = 0; j < N; ++j) to[j] += from[j];
       }
     }

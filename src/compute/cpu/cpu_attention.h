@@ -21,9 +21,10 @@ class CpuAttention {
   // alone, so the order in which partial sums merge does too.
   struct Task {
     Index sequence, h;
-    Index first, last;        // queries [first, last)
-    AlignedFloats columns;    // [group_count, padded N], when asked for
-    double output_norms = 0;  // Σ over its queries
+    Index first, last;                     // queries [first, last)
+    std::vector<std::int8_t> groups = {};  // those that its queries belong to
+    AlignedFloats columns;                 // [groups, padded N], when asked for
+    double output_norms = 0;               // Σ over its queries
   };
   struct Strip;
 
@@ -38,7 +39,9 @@ class CpuAttention {
   std::vector<Task> tasks_;
   std::vector<Index> first_task_;  // per sequence
   std::vector<std::vector<std::pair<Index, Index>>>
-      asked_;                           // per sequence: (query, place in request), sorted
+      asked_;  // per sequence: (query, place in request), sorted
+  std::vector<std::vector<std::pair<Index, std::int8_t>>>
+      grouped_keys_;                    // per sequence: keys that are in a group, ascending
   std::vector<AlignedFloats> packed_;   // per (sequence, key head): keys, then values
   std::vector<AlignedFloats> scratch_;  // per thread
 };

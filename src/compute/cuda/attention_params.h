@@ -57,6 +57,7 @@ struct SequenceView {
   float *score_means, *cosine_means, *norm_means;  // [H, N] or null
   float *key_norms, *value_norms;                  // [Hkv, N] or null
   float* mean_output_norm;                         // [H] or null
+  float* uniform_norm;                             // [Hkv] or null
   float* means_scratch;                            // [H, chunks, 2·D + 1]
 };
 
@@ -93,7 +94,7 @@ void run_mma_rows(const AttentionView& view, cudaStream_t stream);  // bf16, D 3
 void run_means(const AttentionView& view, cudaStream_t stream);
 Index means_scratch(const AttentionView& view, Index T, Index N);
 
-// Value norms and the mean output norm.
+// Value norms, the mean output norm, and what it would be under uniform attention.
 void run_norms(const AttentionView& view, cudaStream_t stream);
 
 }  // namespace buoy::cuda

@@ -240,6 +240,7 @@ void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSeq
   if (want.output_norms) {
     view.output_norms = scratch(args.H * s.T);
     view.mean_output_norm = plan.answer(stats.mean_output_norm);
+    view.uniform_norm = plan.answer(stats.uniform_norm);
     view.value_norms = plan.answer(stats.value_norms);
     plan.norms = true;
   }
@@ -272,7 +273,7 @@ void CudaAttention::place(Plan& plan) {
          {&SequenceView::column_sums, &SequenceView::max_weight, &SequenceView::entropy,
           &SequenceView::key_mass, &SequenceView::score_means, &SequenceView::cosine_means,
           &SequenceView::norm_means, &SequenceView::key_norms, &SequenceView::value_norms,
-          &SequenceView::mean_output_norm}) {
+          &SequenceView::mean_output_norm, &SequenceView::uniform_norm}) {
       relocate(view.*field, outputs);
     }
   }

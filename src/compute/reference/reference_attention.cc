@@ -111,6 +111,26 @@ void measure_qk_means(const Head& head) {
   }
 }
 
+// Mean length of the outputs if every query attended evenly to all keys it may see.
+double uniform_norm(const Head& head) {
+  double norms = 0;
+  for (Index i = 0; i < head.s.T; ++i) {
+    double square = 0, count = 0;
+    for (Index d = 0; d < head.args.D; ++d) {
+      double sum = 0;
+      count = 0;
+      for (Index j = 0; j < head.N; ++j) {
+        if (first_query_seeing(head.args, head.s, j) > i) continue;
+        sum += head.value(j)[d];
+        count += 1;
+      }
+      square += sum * sum;
+    }
+    norms += std::sqrt(square) / std::max(1.0, count);
+  }
+  return norms / static_cast<double>(std::max<Index>(1, head.s.T));
+}
+
 void run_head(const Head& head, const Tensor& out) {
   const AttentionRequest* want = head.s.request;
   const Index D = head.args.D;
@@ -141,6 +161,7 @@ void run_head(const Head& head, const Tensor& out) {
   if (want->output_norms) {
     const double count = static_cast<double>(std::max<Index>(1, head.s.T));
     stats.mean_output_norm[static_cast<std::size_t>(head.h)] = static_cast<float>(norms / count);
+    stats.uniform_norm[static_cast<std::size_t>(head.kv)] = static_cast<float>(uniform_norm(head));
     for (Index j = 0; j < head.N; ++j) {
       stats.value_norms[static_cast<std::size_t>(head.kv * head.N + j)] =
           static_cast<float>(norm(head.value(j), D));

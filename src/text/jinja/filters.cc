@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 
+#include "io/json.h"
 #include "text/jinja/builtins.h"
 #include "text/jinja/strings.h"
 

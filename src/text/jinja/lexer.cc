@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "io/json.h"
 #include "text/jinja/strings.h"
 #include "text/jinja/value.h"
 #include "text/utf8.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "io/json.h"
 #include "text/jinja/builtins.h"
 #include "text/jinja/strings.h"
 #include "text/utf8.h"

@@ -1,5 +1,6 @@
 #include "text/jinja/template.h"
 
+#include "io/json.h"
 #include "text/jinja/builtins.h"
 #include "text/jinja/parser.h"
 #include "text/vocabulary.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/json.h"
+#include "io/json_fwd.h"
 #include "text/jinja/syntax.h"
 
 namespace buoy::jinja {

@@ -1,3 +1,4 @@
+#include "io/json.h"
 #include "text/jinja/template.h"
 
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "io/json.h"
 #include "text/utf8.h"
 
 namespace buoy::jinja {

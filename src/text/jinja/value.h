@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "io/json.h"
+#include "base/types.h"
+#include "io/json_fwd.h"
 
 namespace buoy::jinja {
 

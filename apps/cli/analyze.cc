@@ -1,0 +1,94 @@
+// buoy analyze: from traces to tables, figures and a report.
+#include <algorithm>
+#include <cstdio>
+
+#include "apps/cli/analysis_flags.h"
+#include "apps/cli/engine.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/verb.h"
+#include "base/error.h"
+#include "report/study_page.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> traces;
+  AnalysisFlags analysis;
+  std::string output;
+};
+
+// A directory stands for the traces in it.
+std::vector<fs::path> find_traces(const std::vector<std::string>& given) {
+  std::vector<fs::path> paths;
+  for (const std::string& name : given) {
+    if (!fs::is_directory(name)) {
+      paths.emplace_back(name);
+      continue;
+    }
+    std::vector<fs::path> inside;
+    for (const fs::directory_entry& entry : fs::directory_iterator(name)) {
+      if (entry.path().extension() == ".npz") inside.push_back(entry.path());
+    }
+    if (inside.empty()) fail("{}: holds no traces (*.npz)", name);
+    std::ranges::sort(inside);
+    paths.insert(paths.end(), inside.begin(), inside.end());
+  }
+  return paths;
+}
+
+void run(const Options& options, const std::string& command) {
+  StudyResult result;
+  result.options = options.analysis.options();
+  const std::vector<fs::path> paths = find_traces(options.traces);
+  {
+    ProgressBar progress("reading traces", std::ssize(paths));
+    for (const fs::path& path : paths) {
+      Trace trace = read_trace(path);
+      if (!result.models.empty() && result.models[0].hash != trace.header.model_hash) {
+        fail(
+            "{}: was made by {}, the traces before it by {}; analyse one model at a time (buoy study "
+            "compares several)",
+            path.string(), trace.header.model, result.models[0].name);
+      }
+      collect(result, std::move(trace), "traces");
+      progress.advance();
+    }
+  }
+  for (const std::string& warning : result.warnings) print_warning(warning);
+  const StudyReport report{
+      .title = fmt::format("Where the attention of {} goes", result.models[0].name),
+      .lead = fmt::format("Traces of {} examples, analysed and drawn by Buoy.", paths.size()),
+      .command = command,
+      .facts = {{"Traces", fmt::to_string(paths.size())},
+                {"Anchors", describe(result.options.analysis.anchors)},
+                {"Buoy", BUOY_VERSION}}};
+  std::optional<ProgressBar> drawing;
+  write_study(result, report, options.output, [&](const std::string&, Index total) {
+    if (!drawing) drawing.emplace("drawing", total);
+    drawing->advance();
+  });
+  drawing.reset();
+  std::printf("%s\n", (fs::path(options.output) / "report.html").c_str());
+}
+
+}  // namespace
+
+void add_analyze(CLI::App& root) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = root.add_subcommand("analyze", "Turn traces into tables, figures and a report");
+  verb->add_option("traces", options->traces, "Traces of one model, or directories of them")->required();
+  options->analysis.add_to(*verb);
+  verb->add_option("-o,--output", options->output, "Directory for report.html, *.csv and figures/")
+      ->required();
+  verb->footer(
+      "docs/definitions.md says what every number means.\n\n"
+      "Examples:\n"
+      "  buoy analyze traces/*.npz -o out\n"
+      "  buoy analyze traces --only drift,absorption --anchors sigma -o out\n");
+  verb->callback([options, verb] { run(*options, command_of(*verb)); });
+}
+
+}  // namespace buoy

@@ -1,0 +1,201 @@
+// buoy index: a collection of documents for retrieval: add, delete, search.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "apps/cli/engine.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/verb.h"
+#include "base/error.h"
+#include "io/json.h"
+#include "study/document_source.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A killed run loses at most this many documents of those it had read.
+constexpr std::size_t kBatch = 5000;
+
+struct Options {
+  std::string collection;
+  std::vector<std::string> sources, ids;
+  std::string prefix, question;
+  Index passage_words = 100, top = 5;
+  double wait = 5;  // seconds
+  bool json = false;
+};
+
+Collection open_for_writing(const Options& options, DatabaseAccess access) {
+  const std::chrono::duration<double> wait(options.wait);
+  return Collection(options.collection, access, std::chrono::duration_cast<std::chrono::milliseconds>(wait));
+}
+
+// Adds in batches, each a transaction.
+AddCounts add_source(Collection& collection, const std::string& source, const Options& options,
+                     Index documents) {
+  ProgressBar progress(source, documents);
+  AddCounts total;
+  std::vector<Document> batch;
+  const auto flush = [&] {
+    const AddCounts counts = collection.add(batch);
+    total.added += counts.added;
+    total.updated += counts.updated;
+    total.unchanged += counts.unchanged;
+    progress.advance(std::ssize(batch));
+    batch.clear();
+  };
+  read_documents(source, options.passage_words, [&](Document document) {
+    batch.push_back(std::move(document));
+    if (batch.size() == kBatch) flush();
+  });
+  if (!batch.empty()) flush();
+  return total;
+}
+
+void report_bad(const std::string& source, const SourceReport& report) {
+  if (report.bad == 0) return;
+  for (const std::string& complaint : report.complaints) print_warning(complaint);
+  print_warning(
+      fmt::format("{}: {} of {} records are bad and were left out", source, report.bad, report.records));
+}
+
+void run_add(const Options& options, const CLI::App& verb) {
+  const bool has_folder = std::ranges::any_of(
+      options.sources, [](const std::string& source) { return fs::is_directory(source); });
+  if (verb.count("--passage-words") > 0 && !has_folder)
+    fail_usage("--passage-words has no effect: no source is a folder");
+  // Every source is read once before anything is written, so that a bad one leaves no half of itself.
+  std::vector<SourceReport> reports;
+  for (const std::string& source : options.sources) {
+    reports.push_back(read_documents(source, options.passage_words, [](const Document&) {}));
+    report_bad(source, reports.back());
+  }
+  Collection collection = open_for_writing(options, DatabaseAccess::kCreate);
+  for (std::size_t i = 0; i < options.sources.size(); ++i) {
+    const std::string& source = options.sources[i];
+    const AddCounts counts = add_source(collection, source, options, reports[i].documents);
+    fmt::print("{}: {} added, {} updated, {} unchanged\n", source, counts.added, counts.updated,
+               counts.unchanged);
+  }
+}
+
+void run_delete(const Options& options) {
+  if (options.ids.empty() == options.prefix.empty()) fail_usage("delete: give either ids or --prefix");
+  Collection collection = open_for_writing(options, DatabaseAccess::kWrite);
+  Index removed = std::ssize(options.ids);
+  if (options.prefix.empty()) {
+    collection.remove(options.ids);
+  } else {
+    removed = collection.remove_prefix(options.prefix);
+  }
+  fmt::print("{}: {} deleted\n", options.collection, removed);
+}
+
+void run_search(const Options& options) {
+  Collection collection(options.collection);
+  const std::vector<Hit> hits = collection.search(options.question, options.top);
+  if (options.json) {
+    Json results = Json::array();
+    for (const Hit& hit : hits) {
+      results.push_back({{"id", hit.document.id},
+                         {"score", hit.score},
+                         {"title", hit.document.title},
+                         {"text", hit.document.text}});
+    }
+    const Json answer{{"question", options.question}, {"results", std::move(results)}};
+    fmt::print("{}\n", answer.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return;
+  }
+  if (hits.empty()) std::fprintf(stderr, "nothing found\n");
+  for (const Hit& hit : hits) {
+    fmt::print("{:6.2f}  {}  {}\n{}\n\n", hit.score, hit.document.id, hit.document.title, hit.document.text);
+  }
+}
+
+void run_info(const Options& options) {
+  const Collection collection(options.collection);
+  const Index documents = collection.count();
+  const auto bytes = fs::file_size(options.collection);
+  if (options.json) {
+    fmt::print("{}\n", Json{{"documents", documents}, {"bytes", bytes}}.dump());
+    return;
+  }
+  fmt::print("documents  {}\nsize       {:.1f} MiB\n", documents, static_cast<double>(bytes) / (1 << 20));
+}
+
+using SharedOptions = std::shared_ptr<Options>;
+
+void add_wait(CLI::App& action, Options& options) {
+  action.add_option("--wait", options.wait, "Seconds to wait while another process writes")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+}
+
+void add_add(CLI::App& verb, const SharedOptions& options) {
+  CLI::App* action =
+      verb.add_subcommand("add", "Add documents, or replace those of the same id")->alias("update");
+  action->add_option("sources", options->sources, "JSONL files, datasets, folders of .txt and .md files")
+      ->required();
+  action->add_option("--passage-words", options->passage_words, "Folders: the most words of a passage")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  add_wait(*action, *options);
+  action->footer(
+      "A JSONL line is {\"id\", \"title\", \"text\"}; id and title may be missing. The passages of a "
+      "dataset's items "
+      "become\n\"ITEM/p1\", those of a text file \"FILE#1\". Each source is read through before anything is "
+      "written: "
+      "with more\nthan 1 % bad records nothing of any source is added. A killed run keeps what it reported; "
+      "run it "
+      "again to go on.\n");
+  action->callback([options, action] { run_add(*options, *action); });
+}
+
+void add_delete(CLI::App& verb, const SharedOptions& options) {
+  CLI::App* action = verb.add_subcommand("delete", "Delete documents: all that are named, or none");
+  action->add_option("ids", options->ids, "Their ids");
+  action->add_option("--prefix", options->prefix, "Instead: every id that starts like this");
+  add_wait(*action, *options);
+  action->callback([options] { run_delete(*options); });
+}
+
+void add_search(CLI::App& verb, const SharedOptions& options) {
+  CLI::App* action = verb.add_subcommand("search", "The documents that fit a question best, by BM25");
+  action->add_option("question", options->question, "Plain text, in quotes")->required();
+  action->add_option("--top", options->top, "How many")->check(CLI::PositiveNumber)->capture_default_str();
+  action->add_flag("--json", options->json, "One JSON object");
+  action->callback([options] { run_search(*options); });
+}
+
+void add_info(CLI::App& verb, const SharedOptions& options) {
+  CLI::App* action = verb.add_subcommand("info", "How many documents, how large");
+  action->add_flag("--json", options->json, "One JSON object");
+  action->callback([options] { run_info(*options); });
+}
+
+}  // namespace
+
+void add_index(CLI::App& root) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = root.add_subcommand("index", "A collection of documents to retrieve passages from");
+  verb->add_option("collection", options->collection, "The collection: one file; add makes it")->required();
+  verb->require_subcommand(1);
+  add_add(*verb, options);
+  add_delete(*verb, options);
+  add_search(*verb, options);
+  add_info(*verb, options);
+  verb->footer(
+      "Others may search while one process writes (docs/retrieval.md).\n\n"
+      "Examples:\n"
+      "  buoy index wiki.db add passages.jsonl\n"
+      "  buoy index micro.db add data/micro_test.jsonl\n"
+      "  buoy index notes.db add --passage-words 80 notes/\n"
+      "  buoy index wiki.db search \"Who wrote The Gasen Letters?\" --top 5 --json\n"
+      "  buoy index wiki.db delete 12 13\n"
+      "  buoy index notes.db delete --prefix notes/old.txt#\n"
+      "  buoy index wiki.db info\n");
+}
+
+}  // namespace buoy

@@ -1,0 +1,175 @@
+// buoy study: trace, analyse, draw and report, for one model or several side by side.
+#include <algorithm>
+#include <cstdio>
+
+#include <fmt/ranges.h>
+
+#include "analysis/received.h"
+#include "apps/cli/analysis_flags.h"
+#include "apps/cli/progress.h"
+#include "apps/cli/tracing.h"
+#include "apps/cli/verb.h"
+#include "base/error.h"
+#include "report/study_page.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostModels = 6;  // that a figure can tell apart
+
+struct Options {
+  EngineOptions engine;
+  std::vector<std::string> models = {"mini-mdm", "mini-arm"};
+  std::vector<std::string> data;
+  SamplerFlags sampler;
+  RecordFlags record;
+  DataFlags prompts;
+  AnalysisFlags analysis;
+  std::string output = "buoy-study";
+  bool keep_traces = false;
+};
+
+struct NamedItems {
+  std::string name;
+  std::vector<QaItem> items;
+};
+
+std::vector<NamedItems> read_data(const Options& options) {
+  std::vector<fs::path> paths(options.data.begin(), options.data.end());
+  if (paths.empty()) paths = {fs::path(BUOY_SOURCE_DIR) / "data" / "micro_test.jsonl"};
+  const auto limit = options.prompts.limit > 0 ? std::optional(options.prompts.limit) : std::nullopt;
+  std::vector<NamedItems> data;
+  for (const fs::path& path : paths) {
+    const std::string name = path.stem().string();
+    if (std::ranges::find(data, name, &NamedItems::name) != data.end()) {
+      fail_usage("--data: two datasets are called {}", name);
+    }
+    data.push_back({name, read_dataset(path, limit, print_warning)});
+  }
+  return data;
+}
+
+// The head with the strongest single anchor on the example, beside chance.
+void add_qk_example(const TracingModel& model, StudiedModel& studied) {
+  if (studied.examples.empty() || studied.examples[0].N() > kMaxQkPositions) return;
+  const Trace& trace = studied.examples[0];
+  double best = 0;
+  Index layer = trace.layers[0], head = 0;
+  for (Index l = 0; l < trace.L(); ++l) {
+    for (Index h = 0; h < trace.H(); ++h) {
+      const Received received = finished_received(trace, l, h);
+      const Index peak = largest_excess(received.share, received.null);
+      if (peak < 0) continue;
+      const auto p = static_cast<std::size_t>(peak);
+      const double excess = received.share[p] - received.null[p];
+      if (excess <= best) continue;
+      best = excess;
+      layer = trace.layers[static_cast<std::size_t>(l)];
+      head = h;
+    }
+  }
+  studied.qk.push_back(record_qk(model.source().model, trace.tokens, layer, head));
+}
+
+void study_model(const Options& options, const std::string& name, std::span<const NamedItems> data,
+                 StudyResult& result) {
+  EngineOptions engine = options.engine;
+  engine.model = name;
+  const TracingModel model(engine, options.sampler, options.record, options.prompts);
+  if (std::ranges::find(result.models, model.name(), &StudiedModel::name) != result.models.end()) {
+    fail_usage("--model: two models are called {}", model.name());
+  }
+  Index total = 0, first_sample = 0;
+  for (const NamedItems& set : data) total += std::ssize(set.items);
+  ProgressBar progress(model.name(), total);
+  for (const NamedItems& set : data) {
+    for (std::size_t first = 0; first < set.items.size();) {
+      const std::size_t count =
+          std::min(set.items.size() - first, static_cast<std::size_t>(options.prompts.batch_size));
+      for (Trace& trace : model.trace(std::span(set.items).subspan(first, count), first_sample)) {
+        if (options.keep_traces) {
+          write_trace(fs::path(options.output) / "traces" /
+                          fmt::format("{}-{}.npz", model.name(), trace.header.sample),
+                      trace);
+        }
+        collect(result, std::move(trace), set.name);
+        progress.advance();
+      }
+      first += count;
+      first_sample += static_cast<Index>(count);
+    }
+  }
+  const auto wanted = std::ranges::find(result.options.analyses, std::string_view("qk"), &Analysis::name);
+  if (wanted != result.options.analyses.end()) add_qk_example(model, result.models.back());
+}
+
+void run(const Options& options, const std::string& command) {
+  if (options.models.size() > kMostModels)
+    fail_usage("--model: {} models, expected at most {}", options.models.size(), kMostModels);
+  std::vector<const Family*> families;
+  for (const std::string& name : options.models)
+    families.push_back(read_model_config(find_model(name)).family);
+  options.sampler.check_effects(families);
+  StudyResult result;
+  result.options = options.analysis.options();
+  const std::vector<NamedItems> data = read_data(options);
+  if (options.keep_traces) fs::create_directories(fs::path(options.output) / "traces");
+  for (const std::string& name : options.models) study_model(options, name, data, result);
+  for (const std::string& warning : result.warnings) print_warning(warning);
+
+  std::vector<std::string> names, sets;
+  for (const StudiedModel& m : result.models) names.push_back(m.name);
+  for (const NamedItems& set : data) sets.push_back(fmt::format("{} ({})", set.name, set.items.size()));
+  const StudyReport report{.title = fmt::format("Where attention floats: {}", fmt::join(names, ", ")),
+                           .lead =
+                               "What attention does while these models answer questions: where it goes at "
+                               "every step, layer and head, how that "
+                               "changes, and what it would be by chance.",
+                           .command = command,
+                           .facts = {{"Data", fmt::format("{}", fmt::join(sets, ", "))},
+                                     {"Answer length", fmt::format("{} tokens", options.sampler.gen_length)},
+                                     {"Anchors", describe(result.options.analysis.anchors)},
+                                     {"Buoy", BUOY_VERSION}}};
+  std::optional<ProgressBar> drawing;
+  write_study(result, report, options.output, [&](const std::string&, Index total) {
+    if (!drawing) drawing.emplace("drawing", total);
+    drawing->advance();
+  });
+  drawing.reset();
+  std::printf("%s\n", (fs::path(options.output) / "report.html").c_str());
+}
+
+}  // namespace
+
+void add_study(CLI::App& root) {
+  auto options = std::make_shared<Options>();
+  options->sampler.gen_length = 32;
+  options->prompts.limit = 20;
+  CLI::App* verb = root.add_subcommand("study", "Trace, analyse, draw and report, model beside model");
+  verb->add_option("-m,--model", options->models, "Checkpoint directory or bundled model; may be repeated")
+      ->capture_default_str();
+  add_device_options(*verb, options->engine);
+  verb->add_option("--data", options->data,
+                   "Dataset (docs/datasets.md); may be repeated; default: bundled questions");
+  options->prompts.add_to(*verb);
+  options->analysis.add_to(*verb);
+  options->record.add_to(*verb);
+  options->sampler.add_to(*verb);
+  verb->add_flag("--keep-traces", options->keep_traces, "Write every trace to OUTPUT/traces");
+  verb->add_option("-o,--output", options->output, "Directory for report.html, *.csv and figures/")
+      ->capture_default_str();
+  verb->footer(
+      "Without arguments: the bundled pair on 20 bundled questions. docs/definitions.md says what every "
+      "number means.\n\n"
+      "Examples:\n"
+      "  buoy study -o study\n"
+      "  buoy study --data data/micro_gold_at_1.jsonl --data data/micro_gold_at_10.jsonl --only flow -o "
+      "gold\n"
+      "  buoy study --model /models/LLaDA-8B-Instruct --model /models/Llama-3.1-8B-Instruct --data nq.jsonl "
+      "--limit 100 -o nq\n");
+  verb->callback([options, verb] { run(*options, command_of(*verb)); });
+}
+
+}  // namespace buoy

@@ -1,0 +1,67 @@
+// What the verbs that record share: which examples, with which template, and what of them.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/cli/engine.h"
+#include "apps/cli/sampler_flags.h"
+#include "study/tracer.h"
+
+namespace buoy {
+
+struct RecordFlags {
+  std::string steps = "all", layers = "all";
+  std::vector<std::string> statistics = {"received", "flow", "answer", "qk"};
+  bool per_head = false;
+
+  // Adds --record-steps, --layers, --record and --per-head.
+  void add_to(CLI::App& verb);
+  // Throws UsageError, also for layers that a model of that many does not have.
+  RecordSettings settings(Index layers_of_model) const;
+};
+
+struct DataFlags {
+  std::string prompt_template = "auto";
+  Index limit = 0;  // 0: all
+  Index batch_size = 4;
+
+  // Adds --template, --limit and --batch-size.
+  void add_to(CLI::App& verb);
+};
+
+// A model with everything that recording its examples needs.
+class TracingModel {
+ public:
+  // `name` is what --model said. Throws Error when the model has no tokenizer.
+  TracingModel(const EngineOptions& engine, const SamplerFlags& sampler, const RecordFlags& record,
+               const DataFlags& data);
+
+  const TraceSource& source() const { return *source_; }
+  const ModelConfig& config() const { return engine_.model->config(); }
+  std::vector<Trace> trace(std::span<const QaItem> items, SampleStreams streams) const;
+  TraceExample example(const QaItem& item) const;
+  TraceExample example(
+      const std::string& prompt) const;  // plain text, the model's chat template where it has one
+
+  // The prompt of an item before a chat template is put around it.
+  std::string prompt(const QaItem& item) const { return template_->render(item).text; }
+
+  // "mini-mdm" of "/models/mini-mdm/".
+  const std::string& name() const { return source_->name; }
+  const std::string& template_name() const { return template_->name(); }
+
+ private:
+  std::filesystem::path directory_;
+  Engine engine_;
+  std::optional<Tokenizer> tokenizer_;
+  std::optional<ChatTemplate> chat_;
+  std::optional<PromptTemplate> template_;
+  std::optional<TraceSource> source_;
+};
+
+}  // namespace buoy

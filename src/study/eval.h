@@ -1,0 +1,52 @@
+// Question answering: every item under every condition, in batches, each sample stored as soon as it is done.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "study/run_store.h"
+#include "study/tracer.h"
+
+namespace buoy {
+
+// How many passages a prompt gets.
+struct Condition {
+  enum class Kind { kNone, kGiven, kFirst, kRetrieved } kind = Kind::kGiven;
+  Index count = 0;  // of kFirst and kRetrieved
+
+  std::string name() const;  // "none", "given", "first 3", "retrieved 5"
+};
+
+// "none", "given" or a number. Throws UsageError.
+Condition parse_condition(const std::string& text);
+
+// Passages for a question from a collection.
+using Retrieve = std::function<std::vector<QaPassage>(const std::string& question, Index top)>;
+
+// The item as a condition has it.
+QaItem under(const Condition& condition, const QaItem& item, const Retrieve& retrieve);
+
+// One sample to be answered.
+struct EvalJob {
+  RunKey key;
+  Index number = 0;  // place in the dataset: names the stream of random draws
+  QaItem item;       // as its condition has it
+  std::string prompt;
+  std::vector<TokenId> ids;
+};
+
+struct EvalModel {
+  const Transformer& model;
+  const Tokenizer& tokenizer;
+  GenerateBatch generate;
+};
+
+// Answers the jobs that the store does not have yet, similar lengths together, and stores each batch before
+// `progress` is told of it. A sample's answer depends neither on its batch nor on what was done before.
+// Throws Error; what is stored stays.
+void evaluate(const EvalModel& model, std::vector<EvalJob> jobs, Index batch_size, RunStore& store,
+              const std::function<void(Index done)>& progress);
+
+}  // namespace buoy

@@ -1,0 +1,49 @@
+// Runs examples through a model and records each as a trace.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "decode/generation.h"
+#include "model/transformer.h"
+#include "probe/recorder.h"
+#include "study/collect.h"
+#include "study/tokenized_prompt.h"
+
+namespace buoy {
+
+// Generates for a batch of prompts with the model's sampler; sample i draws from streams.of(i).
+using GenerateBatch = std::function<std::vector<Generation>(
+    std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer, SampleStreams streams)>;
+
+// What is the same for all traces of one model.
+struct TraceSource {
+  const Transformer& model;
+  const Tokenizer& tokenizer;
+  GenerateBatch generate;
+  RecordSettings record;
+  std::string name, model_hash, tokenizer_hash, buoy_version;
+  std::string settings;  // JSON; goes into every header
+};
+
+// One example: its prompt and, where it came from a dataset, its item.
+struct TraceExample {
+  TokenizedPrompt prompt;
+  QaItem item;  // answers empty: nothing is known about what is right
+};
+
+// One trace per example, generated in one batch; no trace depends on the others. Throws Error.
+std::vector<Trace> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                               SampleStreams streams);
+
+// Score, cosine and norm of every query and key of one head over a sequence of at most kMaxQkPositions
+// tokens.
+QkExample record_qk(const Transformer& model, std::span<const TokenId> tokens, Index layer, Index head);
+
+// What a model wrote, up to the first EOS, without special tokens; ids beyond the tokenizer's as U+FFFD.
+std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config,
+                        std::span<const TokenId> generated);
+
+}  // namespace buoy

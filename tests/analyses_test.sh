@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Every number of buoy analyze against NumPy over the exported matrices, for the bundled pair.
+# usage: analyses_test.sh BUOY PYTHON
+set -euo pipefail
+buoy=$1
+python=$2
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; echo "FAIL $*"; exit 1; }; }
+
+failed=0
+for model in mini-mdm mini-arm; do
+  settings=(--gen-length 8 --limit 2)
+  [ $model = mini-mdm ] && settings+=(--steps 8)
+  run "$buoy" trace --model $model --data "$root/data/micro_test.jsonl" "${settings[@]}" -o "$work/$model"
+  run "$buoy" analyze "$work/$model" -o "$work/$model-tables"
+  files=()
+  for trace in "$work/$model"/*.npz; do
+    matrices=$work/$(basename "$trace" .npz)_attentions.npz
+    run "$buoy" export "$trace" -o "$matrices"
+    files+=("$trace" "$matrices")
+  done
+  echo "== $model"
+  "$python" -B "$root/tests/numpy/compare.py" "$work/$model-tables" "${files[@]}" || failed=1
+done
+exit $failed

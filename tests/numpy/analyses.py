@@ -1,0 +1,370 @@
+"""Every analysis a second time: plain NumPy over whole attention matrices, written from docs/definitions.md alone.
+
+compare.py holds its numbers against those of `buoy analyze`. The matrices are those of `buoy export`; of the trace only
+tokens, regions, classes and evidence are used, and what no matrix holds: the norms of values and outputs and, for a
+masked model, the rows that wrote the answer.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+
+EPSILON = 3.0  # of the anchor rule
+CLASSES = ["bos", "mask", "eos/pad", "whitespace", "punctuation", "template", "function", "content"]
+STRUCTURAL = ["whitespace", "punctuation", "template", "function"]
+REGION_KINDS = ["bos", "template", "query", "document", "answer", "tail"]
+SINK_SHARE, DRAIN = 0.5, 0.2  # a dormant head has more of the one and less of the other
+
+
+def anchors(received, null):
+    """Positions whose excess passes three standard deviations."""
+    excess = received - null
+    deviation = excess.std()
+    if deviation < 1e-6 / len(excess):
+        return np.zeros(0, dtype=int)
+    return np.flatnonzero(excess > EPSILON * deviation)
+
+
+def finished_received(sample, i):
+    """Head-averaged received attention of layer i on the finished pass, its null, and the anchors in it."""
+    received = sample.A[i].mean(axis=(0, 1))
+    null = sample.flat(sample.N).mean(axis=0)
+    return received, null, anchors(received, null)
+
+
+def distance(a, b):
+    """1 - Jaccard; two empty sets do not differ."""
+    a, b = set(a.tolist()), set(b.tolist())
+    return 1 - len(a & b) / len(a | b) if a | b else 0.0
+
+
+def drift(sample):
+    L, S = len(sample.layers), len(sample.steps)
+    for part in ["read", "all"]:
+        sets, excesses = [], []
+        for s in range(S):
+            n = len(sample.step_tokens[s])
+            rows = sample.read_rows(s) if part == "read" else slice(None)
+            null = sample.flat(n)[rows].mean(axis=0)
+            received = [sample.steps[s][i][rows].mean(axis=0) for i in range(L)]
+            sets.append([anchors(r, null) for r in received])
+            excesses.append([r - null for r in received])
+        for i, layer in enumerate(sample.layers):
+            pairs = [(sets[s][i], sets[s + 1][i]) for s in range(S - 1)]
+            if pairs:
+                yield "turnover", layer, -1, part, np.mean([distance(a, b) for a, b in pairs])
+                yield "both_empty", layer, -1, part, np.mean([len(a) + len(b) == 0 for a, b in pairs])
+            if i + 1 < L and S > 0:
+                yield "float_index", layer, -1, part, np.mean([distance(x[i], x[i + 1]) for x in sets])
+            runs = run_lengths([x[i] for x in sets], sample.N)
+            if runs and S > 1:  # a single step shows no life
+                yield "lifetime", layer, -1, part, np.mean(runs)
+            centres = [
+                (sample.step_numbers[s], np.average(sets[s][i], weights=excesses[s][i][sets[s][i]]))
+                for s in range(S)
+                if len(sets[s][i])
+            ]
+            if len(centres) >= 2:
+                x, y = np.array(centres).T
+                slope = ((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum()
+                yield "drift_per_step", layer, -1, part, slope
+                yield "drift_relative", layer, -1, part, slope / sample.N
+            if S > 0:
+                # Where nothing exceeds the null, nothing exceeds it most.
+                first = [e[i].argmax() == 0 and e[i].std() >= 1e-6 / len(e[i]) for e in excesses]
+                yield "first_token_share", layer, -1, part, np.mean(first)
+                yield "anchor_count", layer, -1, part, np.mean([len(x[i]) for x in sets])
+
+
+def run_lengths(sets, N):
+    """For every position, the lengths of its runs of consecutive steps as an anchor."""
+    held = np.zeros((len(sets) + 2, N), dtype=int)
+    for s, positions in enumerate(sets):
+        held[s + 1, positions] = 1
+    runs = []
+    for column in held.T:
+        edges = np.diff(column)
+        runs.extend((np.flatnonzero(edges == -1) - np.flatnonzero(edges == 1)).tolist())
+    return runs
+
+
+def absorption(sample):
+    for i, layer in enumerate(sample.layers):
+        received, _, found = finished_received(sample, i)
+        norms = sample.trace["finished_value_norms"][i].astype(np.float64)
+        weighted = np.mean(
+            [
+                w / w.sum()
+                for w in (sample.A[i][h].mean(axis=0) * norms[sample.kv(h)] for h in range(sample.H))
+            ],
+            axis=0,
+        )
+        # Anchors are found by what they receive; weighted by values it is asked what those same keys carry.
+        for part, share in [("finished", received), ("value-weighted", weighted)]:
+            yield "absorb_bos", layer, -1, part, 100 * share[0]
+            yield "absorb_anchors", layer, -1, part, 100 * share[found].sum()
+            yield "absorb_top1", layer, -1, part, 100 * share.max()
+        if sample.causal or not sample.steps:
+            continue
+        steps = []
+        for s, matrices in enumerate(sample.steps):
+            r, null = matrices[i].mean(axis=0), sample.flat(len(sample.step_tokens[s])).mean(axis=0)
+            steps.append((r[0], r[anchors(r, null)].sum(), r.max()))
+        for name, value in zip(["absorb_bos", "absorb_anchors", "absorb_top1"], np.mean(steps, axis=0)):
+            yield name, layer, -1, "steps", 100 * value
+
+
+def entropy(p):
+    p = p[p > 0]
+    return -(p * np.log(p)).sum()
+
+
+def gini(x):
+    """Mean absolute difference of all pairs over twice the mean."""
+    return np.abs(x[:, None] - x[None, :]).mean() / (2 * x.mean())
+
+
+def concentration(sample):
+    null = sample.flat(sample.N).mean(axis=0)
+    for i, layer in enumerate(sample.layers):
+        table = []
+        for h in range(sample.H):
+            matrix = sample.A[i][h]
+            r = matrix.mean(axis=0)
+            e = entropy(r)
+            rows = np.mean([entropy(row) for row in matrix])
+            table.append((e, np.exp(e) / sample.N, gini(r), len(anchors(r, null)), rows))
+        names = ["entropy", "effective_share", "gini", "anchor_count", "row_entropy"]
+        for h, values in [*enumerate(table), (-1, np.mean(table, axis=0))]:
+            for name, value in zip(names, values):
+                yield name, layer, h, "", value
+
+
+def column_means(sample, matrix):
+    """Mean over the queries that may see a key."""
+    if not sample.causal:
+        return matrix.mean(axis=0)
+    return np.array([matrix[j:, j].mean() for j in range(sample.N)])
+
+
+def qk(sample):
+    if sample.is_null:
+        return
+    for i, layer in enumerate(sample.layers):
+        found = finished_received(sample, i)[2]
+        others = np.setdiff1d(np.arange(sample.N), found)
+        if len(found) == 0 or len(others) == 0:
+            continue
+        advantage, parts = [], []
+        for h in range(sample.H):
+            q, k = sample.q[i][h], sample.k[i][sample.kv(h)]
+            score, norm = q @ k.T, np.outer(np.linalg.norm(q, axis=1), np.linalg.norm(k, axis=1))
+            means = [column_means(sample, m) for m in [score, score / norm, norm]]
+            advantage.append([m[found].mean() - m[others].mean() for m in means])
+            s, scale = means[0], np.linalg.norm(k, axis=1)
+            parts.append(attribute(s, scale, found, others))
+        for name, value in zip(["delta_score", "delta_cosine", "delta_norm"], np.mean(advantage, axis=0)):
+            yield name, layer, -1, "", value
+        total = np.sum(parts, axis=0)
+        for name, value in zip(["angle_share", "scale_share", "covariance_share"], total):
+            yield name, layer, -1, "", value, total[3]
+        for name, value in zip(["angle", "scale", "covariance", "total"], total / sample.H):
+            yield f"attribution_{name}", layer, -1, "", value
+
+
+def attribute(s, scale, found, others):
+    """(angle, scale, covariance, total) of one head's score advantage."""
+    g = s / scale
+    (ka, kb), (ga, gb) = [(x[found].mean(), x[others].mean()) for x in (scale, g)]
+    covariance = lambda at: ((scale[at] - scale[at].mean()) * (g[at] - g[at].mean())).mean()
+    parts = (
+        (ka + kb) / 2 * (ga - gb),
+        (ga + gb) / 2 * (ka - kb),
+        covariance(found) - covariance(others),
+    )
+    total = s[found].mean() - s[others].mean()
+    assert np.isclose(sum(parts), total, rtol=1e-9, atol=1e-9), "the decomposition is exact"
+    return (*parts, total)
+
+
+def answer_positions(sample):
+    """Generated positions that hold a token of the answer."""
+    kinds = sample.trace["region_kinds"][sample.region]
+    rows = sample.trace["answer_rows"]
+    return [
+        p
+        for p in range(sample.P, sample.N)
+        if kinds[p] == "answer" and sample.classes[p] != "eos/pad" and rows[p - sample.P] >= 0
+    ]
+
+
+def answer_rows(sample, p):
+    """([L,H] argmax, [L,H] mass on the evidence, visible keys) of the row that wrote position p."""
+    g, L = p - sample.P, len(sample.layers)
+    visible = p if sample.causal else sample.N  # row p-1 of a causal model sees p keys
+    if sample.is_null:
+        seen = sample.evidence[:visible]
+        return np.zeros((L, sample.H), dtype=int), np.full((L, sample.H), seen.mean()), visible
+    if sample.causal:  # a causal model's row never changes once it is there
+        rows = np.array([a[:, p - 1, :] for a in sample.A])
+        return rows.argmax(axis=-1), rows[..., sample.evidence].sum(axis=-1), visible
+    return sample.trace["answer_argmax"][g], sample.trace["answer_evidence_mass"][g].astype(np.float64), visible
+
+
+def retrieval_heads(sample):
+    positions = answer_positions(sample)
+    if not sample.evidence.any() or not positions:
+        return
+    rows = [answer_rows(sample, p) for p in positions]
+    mass = np.mean([r[1] for r in rows], axis=0)
+    chance = np.mean([sample.evidence[: r[2]].sum() / r[2] for r in rows])
+    in_evidence = set(sample.tokens[sample.evidence].tolist())
+    findable = {int(sample.tokens[p]) for p in positions} & in_evidence
+    for part in ["all"] + ["correct"] * (sample.header.get("correct") is True):
+        for i, layer in enumerate(sample.layers):
+            for h in range(sample.H):
+                copied = {
+                    int(sample.tokens[p])
+                    for p, r in zip(positions, rows)
+                    if sample.evidence[r[0][i, h]] and sample.tokens[r[0][i, h]] == sample.tokens[p]
+                }
+                if findable:
+                    yield "copy", layer, h, part, len(copied) / len(findable)
+                yield "copy_wu", layer, h, part, len(copied) / sample.evidence.sum()
+                yield "mass", layer, h, part, mass[i, h]
+                yield "lift", layer, h, part, mass[i, h] / chance
+
+
+def dormant_heads(sample):
+    for i, layer in enumerate(sample.layers):
+        for h in range(sample.H):
+            share = sample.A[i][h].mean(axis=0).max()
+            yield "sink_share", layer, h, "", share
+            # The values themselves are not exported: what they would give under uniform attention is the trace's word.
+            norms = sample.trace["finished_value_norms"][i, sample.kv(h)].astype(np.float64)
+            if sample.is_null:
+                output = sample.trace["finished_uniform_norm"][i, sample.kv(h)]
+            else:
+                output = sample.trace["finished_output_norm"][i, h]
+            drain = output / norms.mean()
+            yield "drain", layer, h, "", drain
+            yield "dormant", layer, h, "", float(share > SINK_SHARE and drain < DRAIN)
+
+
+def normalise_rows(m):
+    total = m.sum(axis=1, keepdims=True)
+    return np.divide(m, total, out=np.zeros_like(m), where=total > 0)
+
+
+def pooled(sample, pooling):
+    """Attention between regions, layer by layer."""
+    member = np.eye(len(sample.trace["region_names"]))[sample.region]  # [N, R]
+    lengths = np.maximum(member.sum(axis=0), 1)
+    blocks = [member.T @ a.mean(axis=0) @ member for a in sample.A]
+    return [normalise_rows(b / lengths if pooling == "per-token" else b) for b in blocks]
+
+
+def rollout(layers):
+    total = np.eye(len(layers[0]))
+    for p in layers:
+        total = normalise_rows(p + np.eye(len(p))) @ total
+    return normalise_rows(total)
+
+
+def gold_ratio(row, gold, others):
+    """Several gold passages count as their mean, not double."""
+    return row[gold].mean() / row[others].mean()
+
+
+def flow(sample):
+    names, kinds = sample.trace["region_names"], sample.trace["region_kinds"]
+    present = [r for r in range(len(names)) if (sample.region == r).any()]
+    documents = [r for r in present if kinds[r] == "document"]
+    gold = [r for r in documents if sample.trace["region_gold"][r]]
+    others = [r for r in documents if r not in gold]
+    answer = [r for r in present if kinds[r] == "answer"]
+    for pooling, quantity in [("sum", "flow_sum"), ("per-token", "flow_per_token")]:
+        total = rollout(pooled(sample, pooling))
+        for a in present:
+            for b in present:
+                yield quantity, -1, -1, f"{names[a]}>{names[b]}", total[a, b]
+        if not (answer and gold and others):
+            continue
+        row = total[answer[0]]
+        null = rollout(pooled(sample.uniform(), pooling))[answer[0]]
+        lift = gold_ratio(row, gold, others) / gold_ratio(null, gold, others)
+        yield "gold_lift", -1, -1, pooling, lift
+        top = [r for r in documents if np.isclose(row[r], row[documents].max(), rtol=1e-9)]
+        yield "gold_top", -1, -1, pooling, np.mean([r in gold for r in top])  # a tie counts in part
+    if answer and gold and others:
+        for layer, p in zip(sample.layers, pooled(sample, "sum")):
+            yield "answer_to_gold", layer, -1, "", gold_ratio(p[answer[0]], gold, others)
+
+
+def class_numbers(received, found, classes):
+    """{(quantity, suffix): value} of one pass and layer."""
+    numbers = {}
+    for name in CLASSES:  # a class without positions has a share, which is 0, but no lift
+        here = classes == name
+        numbers["class_share", f":{name}"] = received[here].sum()
+        if here.any():
+            numbers["class_lift", f":{name}"] = received[here].sum() / here.mean()
+        if len(found):
+            numbers["anchor_class", f":{name}"] = received[found][here[found]].sum() / received[found].sum()
+    structural = np.isin(classes, STRUCTURAL)
+    for quantity, here in [("structural_lift", structural), ("content_lift", classes == "content")]:
+        if here.any():
+            numbers[quantity, ""] = received[here].sum() / here.mean()
+    return numbers
+
+
+def classes(sample):
+    third = max(1, len(sample.layers) // 3)
+    for part in ["finished", "steps"]:
+        lifts = defaultdict(list)
+        for i, layer in enumerate(sample.layers):
+            if part == "finished":
+                received, _, found = finished_received(sample, i)
+                passes = [class_numbers(received, found, sample.classes)]
+            else:
+                passes = []
+                for s, matrices in enumerate(sample.steps):
+                    r, null = matrices[i].mean(axis=0), sample.flat(len(sample.step_tokens[s])).mean(axis=0)
+                    passes.append(class_numbers(r, anchors(r, null), sample.classes_at(s)))
+            # Mean over the passes in which a number is defined.
+            for key in sorted({key for numbers in passes for key in numbers}):
+                value = np.mean([numbers[key] for numbers in passes if key in numbers])
+                yield key[0], layer, -1, part + key[1], value
+                lifts[key].append(value)
+        for kind in ["structural", "content"]:
+            values = lifts[f"{kind}_lift", ""]
+            if len(values) == len(sample.layers) > 1:
+                yield f"{kind}_contrast", -1, -1, part, np.mean(values[:third]) - np.mean(values[-third:])
+
+
+def profile(sample):
+    mass = {f"{kind}/{name}": 0.0 for kind in REGION_KINDS for name in CLASSES}
+    kinds = sample.trace["region_kinds"][sample.region]
+    for i in range(len(sample.layers)):
+        received, _, found = finished_received(sample, i)
+        for j in found:
+            mass[f"{kinds[j]}/{sample.classes[j]}"] += received[j]
+    total = sum(mass.values())
+    for part, value in mass.items():
+        if total > 0:
+            yield "anchor_profile", -1, -1, part, value / total
+
+
+ANALYSES = [drift, absorption, concentration, qk, retrieval_heads, dormant_heads, flow, classes, profile]
+
+
+def compute(sample):
+    """{(quantity, layer, head, part): (value, weight, null or None)}"""
+    table, null = {}, {}
+    for analysis in ANALYSES:
+        for target, source in [(table, sample), (null, sample.uniform())]:
+            for quantity, layer, head, part, value, *weight in analysis(source):
+                key = (quantity, layer, head, part)
+                assert key not in target, f"{key} twice"
+                target[key] = (float(value), float(*weight or [1.0]))
+    return {key: (*pair, null[key][0] if key in null else None) for key, pair in table.items()}

@@ -1,0 +1,76 @@
+"""A trace and its exported matrices as NumPy arrays, and the same sample under uniform attention."""
+
+import json
+
+import numpy as np
+
+
+class Sample:
+    """One trace with its matrices. A: attention of the finished pass, [L][H,N,N]; steps: head-averaged, [S][L][n,n]."""
+
+    is_null = False
+
+    def __init__(self, trace_path, export_path):
+        self.trace = t = dict(np.load(trace_path))
+        self.header = json.loads(str(t["header"]))
+        self.name = f"{self.header['model']} {self.header['sample']}"
+        self.causal = self.header["kind"] == "causal"
+        self.layers = [int(l) for l in t["layers"]]
+        self.tokens = t["tokens"]
+        self.N = len(self.tokens)
+        self.P = self.header["prompt_length"]
+        self.H, self.Hkv = self.header["heads"], self.header["key_heads"]
+        self.classes = t["token_classes"]
+        self.evidence = t["evidence"] == 1
+        self.region = np.zeros(self.N, dtype=int)
+        for begin, end, region in t["region_spans"]:
+            self.region[begin:end] = region
+        export = np.load(export_path, allow_pickle=True)
+
+        def wide(name):
+            return export[name].astype(np.float64)
+
+        self.A = [wide(f"layer_{l}_full_attention_heads") for l in self.layers]
+        self.averaged = [wide(f"layer_{l}_full_attention") for l in self.layers]
+        self.q = [wide(f"layer_{l}_query_states") for l in self.layers]
+        self.k = [wide(f"layer_{l}_key_states") for l in self.layers]
+        data = export["step_attention_data"]
+        self.step_numbers = np.array([d["step"] for d in data])
+        self.step_tokens = [d["sequence"] for d in data]
+        self.steps = [[d[f"layer_{l}_attention_avg"].astype(np.float64) for l in self.layers] for d in data]
+
+    def kv(self, h):
+        return h // (self.H // self.Hkv)
+
+    def read_rows(self, s):
+        """The rows whose logits are read at a step."""
+        tokens = self.step_tokens[s]
+        if self.causal:
+            return [len(tokens) - 1]
+        masks = [p for p in range(self.P, len(tokens)) if tokens[p] == self.header["mask_id"]]
+        sampler = self.header["settings"]["sampler"]
+        block = sampler.get("block_length", self.N - self.P)
+        end = self.P + ((masks[0] - self.P) // block + 1) * block
+        shift = 1 if "alg" in sampler else 0  # Dream predicts a position from the row before
+        return [max(0, p - shift) for p in masks if p < end]
+
+    def classes_at(self, s):
+        tokens = self.step_tokens[s]
+        classes = self.classes[: len(tokens)].astype("<U16")
+        if "mask_id" in self.header:
+            classes[tokens == self.header["mask_id"]] = "mask"
+        return classes
+
+    def uniform(self):
+        """The same sample under uniform attention with the same mask: the null model."""
+        other = object.__new__(Sample)
+        other.__dict__.update(self.__dict__)
+        flat = self.flat(self.N)
+        other.A = [np.broadcast_to(flat, (self.H, self.N, self.N))] * len(self.layers)
+        other.steps = [[self.flat(len(tokens))] * len(self.layers) for tokens in self.step_tokens]
+        other.is_null = True
+        return other
+
+    def flat(self, n):
+        a = np.tril(np.ones((n, n))) if self.causal else np.ones((n, n))
+        return a / a.sum(axis=1, keepdims=True)
