@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "compute/backend.h"
+#include "compute/card.h"
 
 namespace buoy {
 namespace {
@@ -32,6 +33,15 @@ std::optional<std::string> cuda_problem() {
                        card.minor, kOldestMajor);
   }
   return std::nullopt;
+}
+
+std::optional<Card> find_card() {
+  if (cuda_problem()) return std::nullopt;
+  cudaDeviceProp properties{};
+  std::size_t free = 0, total = 0;
+  cuda::check_cuda(cudaGetDeviceProperties(&properties, 0), "read the card's properties");
+  cuda::check_cuda(cudaMemGetInfo(&free, &total), "read the card's memory");
+  return Card{properties.name, static_cast<Index>(free), static_cast<Index>(total)};
 }
 
 namespace cuda {
