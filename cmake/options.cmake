@@ -14,10 +14,11 @@ endif()
 
 # Sizes are signed here and indices into std containers are not, hence -Wno-sign-conversion; designated initialisers
 # leave defaults out on purpose.
-add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-                    -Wno-missing-field-initializers -Werror)
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers
+    -Werror)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${warnings}>" "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  add_compile_options(-Wno-restrict)  # GCC 12 sees overlaps in std::string that are not there (bug 105651)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # GCC 12 sees overlaps in std::string that are not there (bug 105651)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   # GCC takes every reference that a function returns for one into its temporary arguments.
@@ -25,7 +26,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GRE
 endif()
 # The compiler may not fuse a*b+c on its own: results would then depend on its version. Kernels that want fused
 # multiply-adds ask for them by name.
-add_compile_options(-ffp-contract=off)
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 if(BUOY_SANITIZE)
   add_compile_options(-fsanitize=${BUOY_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${BUOY_SANITIZE})

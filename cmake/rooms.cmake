@@ -1,10 +1,14 @@
 # Builds the rooms' own tests and nothing else.
 add_custom_target(unit_tests)
 
-# buoy_room(name USES libs…): a static library from src/name/**.cc, and name_test from src/name/**_test.cc.
+# buoy_room(name USES libs… WITHOUT patterns…): a static library from src/name/**.cc, and name_test from
+# src/name/**_test.cc; paths that match one of the patterns are left out.
 function(buoy_room name)
-  cmake_parse_arguments(ROOM "" "" "USES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "USES;WITHOUT" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc)
+  foreach(pattern ${ROOM_WITHOUT})
+    list(FILTER sources EXCLUDE REGEX "/src/${name}/${pattern}")
+  endforeach()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")

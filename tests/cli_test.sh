@@ -56,7 +56,12 @@ expect 2 '--alg has no effect on LLaDA' generate -m "$work/m" --ids 1 --alg entr
 expect 2 '--seed has no effect' generate -m "$work/m" --ids 1 --seed 1
 expect 2 '--steps has no effect with --threshold' generate -m "$work/m" --ids 1 --threshold 0.9 --steps 4
 expect 2 '--threads has no effect' generate -m "$work/m" --ids 1 --device reference --threads 2
-expect 2 'no CUDA backend' generate -m "$work/m" --ids 1 --device cuda
+command -v nvidia-smi >/dev/null || expect 1 '--device cuda: (this build has no CUDA backend|no NVIDIA)' generate -m "$work/m" --ids 1 --device cuda
+expect 2 '--dtype bf16 needs --device cuda' generate -m "$work/m" --ids 1 --device cpu --dtype bf16
+expect 0 'tokens +plain ms +recorded ms' bench --device cpu --tokens 16 --layers 1 --repeat 1
+expect 0 '"recorded_ms"' bench --device cpu --tokens 16 --layers 1 --repeat 1 --json
+expect 2 'the shape.s context is 8192' bench --device cpu --tokens 9000
+expect 2 '--kernels has no effect with --json' bench --json --kernels
 expect 2 '--chat has no effect on --ids' generate -m "$work/m" --ids 1 --chat
 expect 2 'was not expected: --bogus' generate --bogus
 expect 2 'unknown verb "frobnicate"' frobnicate

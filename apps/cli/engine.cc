@@ -10,20 +10,34 @@
 namespace buoy {
 namespace {
 
-std::unique_ptr<Backend> make_backend(const EngineOptions& options, const std::filesystem::path& directory) {
-  if (options.dtype == "bf16") fail_usage("--dtype bf16 needs --device cuda; the cpu computes in f32");
-  if (options.device == "cuda") fail_usage("--device cuda: this build has no CUDA backend; use cpu");
+// The card when it is asked for, or when nothing else is and it is there.
+bool use_cuda(const EngineOptions& options) {
+  if (options.device == "cuda") {
+    if (const auto problem = cuda_problem()) fail("--device cuda: {}", *problem);
+    return true;
+  }
+  return options.device == "auto" && options.threads == 0 && !cuda_problem();
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, Index weight_bytes, Widen widen) {
+  if (use_cuda(options)) {
+    if (options.threads != 0) fail_usage("--threads has no effect on --device cuda");
+    const bool bf16 = options.dtype == "bf16" || (options.dtype == "auto" && weight_bytes > kLargeModel);
+    return make_cuda_backend({.dtype = bf16 ? DType::kBf16 : DType::kF32});
+  }
+  if (options.dtype == "bf16") {
+    fail_usage("--dtype bf16 needs --device cuda, and the {} computes in f32",
+               options.device == "auto" ? "cpu" : options.device);
+  }
   if (options.device == "reference") {
     if (options.threads != 0) fail_usage("--threads has no effect on --device reference, which uses one");
     return make_reference_backend();
   }
-  const ModelConfig config = read_model_config(directory);
-  const WeightReport weights = inspect_weights(config, Checkpoint::open(directory));
-  return make_cpu_backend({.threads = options.threads == 0 ? available_threads() : options.threads,
-                           .widen = choose_widening(estimate_memory(config, weights, config.context))});
+  return make_cpu_backend(
+      {.threads = options.threads == 0 ? available_threads() : options.threads, .widen = widen});
 }
-
-}  // namespace
 
 void add_engine_options(CLI::App& verb, EngineOptions& options) {
   verb.add_option("-m,--model", options.model, "Checkpoint directory, or the name of a bundled model")
@@ -32,10 +46,12 @@ void add_engine_options(CLI::App& verb, EngineOptions& options) {
 }
 
 void add_device_options(CLI::App& verb, EngineOptions& options) {
-  verb.add_option("--device", options.device, "Where to compute: auto, cpu, cuda or reference (slow, exact)")
+  verb.add_option("--device", options.device,
+                  "Where to compute: auto (cuda when there is a card), cpu, cuda or reference (slow, exact)")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
       ->capture_default_str();
-  verb.add_option("--dtype", options.dtype, "Number type: auto, f32 or bf16 (cuda only)")
+  verb.add_option("--dtype", options.dtype,
+                  "Number type: f32, bf16 (cuda only), or auto: bf16 for models above 4 GiB on cuda")
       ->check(CLI::IsMember({"auto", "f32", "bf16"}))
       ->capture_default_str();
   verb.add_option("--threads", options.threads, "Threads; default all cores. Results do not depend on it")
@@ -52,7 +68,10 @@ std::filesystem::path find_model(const std::string& model) {
 Engine open_engine(const EngineOptions& options) {
   const std::filesystem::path directory = find_model(options.model);
   Engine engine;
-  engine.backend = make_backend(options, directory);
+  const ModelConfig config = read_model_config(directory);
+  const WeightReport weights = inspect_weights(config, Checkpoint::open(directory));
+  engine.backend =
+      make_backend(options, weights.bytes, choose_widening(estimate_memory(config, weights, config.context)));
   engine.model = std::make_unique<Transformer>(directory, *engine.backend, print_warning);
   return engine;
 }

@@ -18,10 +18,10 @@ struct EngineOptions {
   int threads = 0;  // 0: all that are available
 };
 
-// Adds --model, --device, --dtype and --threads.
-void add_engine_options(CLI::App& verb, EngineOptions& options);
-// The same without --model, for verbs that take several.
+// Adds --device, --dtype and --threads.
 void add_device_options(CLI::App& verb, EngineOptions& options);
+// The same and --model.
+void add_engine_options(CLI::App& verb, EngineOptions& options);
 
 // A directory as given, or the bundled model of that name. Throws Error when neither exists.
 std::filesystem::path find_model(const std::string& model);
@@ -31,6 +31,13 @@ struct Engine {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Transformer> model;
 };
+
+// The device that the options name. `weight_bytes` of the checkpoint decide what --dtype auto means on a
+// card: bf16 above kLargeModel, where it is the type the weights were published in, else f32. Throws
+// UsageError for what this build or machine does not have.
+inline constexpr Index kLargeModel = Index{4} << 30;
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, Index weight_bytes,
+                                      Widen widen = Widen::kOnce);
 
 // Warnings go to standard error. Throws UsageError for a device or dtype that this build does not have.
 Engine open_engine(const EngineOptions& options);

@@ -7,6 +7,7 @@
 #include "apps/cli/engine.h"
 #include "apps/cli/verb.h"
 #include "base/error.h"
+#include "compute/card.h"
 #include "io/json.h"
 #include "model/memory.h"
 
@@ -29,6 +30,17 @@ std::vector<std::string_view> dtype_names(const WeightReport& weights) {
   std::vector<std::string_view> names;
   for (const DType dtype : weights.dtypes) names.push_back(name_of(dtype));
   return names;
+}
+
+// Whether the weights and a pass over needs.tokens fit the card, in either type.
+std::string describe_card(const Card& card, const WeightReport& weights, const MemoryNeeds& needs) {
+  const auto in_type = [&](std::string_view name, DType dtype) {
+    const Index need = weights.parameters * size_of(dtype) + needs.activation_bytes + needs.cache_bytes;
+    return fmt::format("{} {} in {}", need <= card.free_bytes ? "fits with" : "does not fit:", bytes(need),
+                       name);
+  };
+  return fmt::format("{}, {} of {} free; {}, {}", card.name, bytes(card.free_bytes), bytes(card.total_bytes),
+                     in_type("bf16", DType::kBf16), in_type("f32", DType::kF32));
 }
 
 void print_table(const ModelConfig& c, const WeightReport& weights, const MemoryNeeds& needs,
@@ -59,6 +71,7 @@ void print_table(const ModelConfig& c, const WeightReport& weights, const Memory
                                      bytes(needs.widened_bytes), bytes(physical_memory()))));
   row("", fmt::format("{} of activations for {} tokens{}", bytes(needs.activation_bytes), needs.tokens,
                       causal ? fmt::format(", {} of keys and values", bytes(needs.cache_bytes)) : ""));
+  if (const auto card = find_card()) row("card", describe_card(*card, weights, needs));
 }
 
 Json as_json(const ModelConfig& c, const WeightReport& weights, const MemoryNeeds& needs) {

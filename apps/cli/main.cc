@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   buoy::add_inspect(app);
   buoy::add_verify(app);
   buoy::add_world(app);
+  buoy::add_bench(app);
   app.footer("Run \"buoy VERB --help\" for a verb's options and examples.");
 
   const auto is_first_argument = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };

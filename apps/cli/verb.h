@@ -7,6 +7,7 @@
 namespace buoy {
 
 void add_analyze(CLI::App& root);
+void add_bench(CLI::App& root);
 void add_eval(CLI::App& root);
 void add_export(CLI::App& root);
 void add_forward(CLI::App& root);

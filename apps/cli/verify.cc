@@ -19,7 +19,9 @@ struct Options {
 void run(const Options& options) {
   const NpzArrays golden = read_npz(options.golden);
   const Engine engine = open_engine(options.engine);
-  const std::vector<GoldenCheck> checks = check_golden(*engine.model, golden, options.golden);
+  const bool bf16 = engine.backend->name().find("bf16") != std::string_view::npos;
+  const std::vector<GoldenCheck> checks =
+      check_golden(*engine.model, golden, options.golden, bf16 ? kBf16GoldenTolerance : GoldenTolerance{});
   for (const GoldenCheck& check : checks) {
     std::printf("%-4s  %-28s %s\n", check.passed ? "ok" : "FAIL", check.array.c_str(),
                 check.measured.c_str());

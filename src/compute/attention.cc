@@ -47,25 +47,26 @@ void check_attention(const AttentionArgs& args, const Tensor& out) {
 void prepare_stats(const AttentionArgs& args, const AttentionSequence& s) {
   const AttentionRequest& want = *s.request;
   const Index N = s.k.rows(), R = std::ssize(want.rows);
-  const auto sized = [](bool asked, Index count) {
-    return std::vector<float>(asked ? static_cast<std::size_t>(count) : 0, 0.0f);
-  };
   AttentionStats& stats = *s.stats;
-  stats.column_sums = sized(!want.query_groups.empty(), args.H * want.group_count * N);
+  // Memory that is already there is used again: for a layer after the first it is.
+  const auto size = [](std::vector<float>& array, bool asked, Index count) {
+    array.assign(asked ? static_cast<std::size_t>(count) : 0, 0.0f);
+  };
+  size(stats.column_sums, !want.query_groups.empty(), args.H * want.group_count * N);
   stats.argmax.assign(static_cast<std::size_t>(args.H * R), -1);
-  stats.max_weight = sized(true, args.H * R);
-  stats.entropy = sized(true, args.H * R);
-  stats.key_mass = sized(!want.key_groups.empty(), args.H * R * want.key_group_count);
-  stats.mean_output_norm = sized(want.output_norms, args.H);
-  stats.uniform_norm = sized(want.output_norms, args.Hkv);
-  stats.value_norms = sized(want.output_norms, args.Hkv * N);
-  stats.score_means = sized(want.qk_means, args.H * N);
-  stats.cosine_means = sized(want.qk_means, args.H * N);
-  stats.norm_means = sized(want.qk_means, args.H * N);
-  stats.key_norms = sized(want.qk_means, args.Hkv * N);
-  stats.matrix = sized(want.matrix, args.H * s.T * N);
-  stats.query_states = sized(want.states, args.H * s.T * args.D);
-  stats.key_states = sized(want.states, args.Hkv * N * args.D);
+  size(stats.max_weight, true, args.H * R);
+  size(stats.entropy, true, args.H * R);
+  size(stats.key_mass, !want.key_groups.empty(), args.H * R * want.key_group_count);
+  size(stats.mean_output_norm, want.output_norms, args.H);
+  size(stats.uniform_norm, want.output_norms, args.Hkv);
+  size(stats.value_norms, want.output_norms, args.Hkv * N);
+  size(stats.score_means, want.qk_means, args.H * N);
+  size(stats.cosine_means, want.qk_means, args.H * N);
+  size(stats.norm_means, want.qk_means, args.H * N);
+  size(stats.key_norms, want.qk_means, args.Hkv * N);
+  size(stats.matrix, want.matrix, args.H * s.T * N);
+  size(stats.query_states, want.states, args.H * s.T * args.D);
+  size(stats.key_states, want.states, args.Hkv * N * args.D);
 }
 
 void copy_states(const AttentionArgs& args, const AttentionSequence& s) {

@@ -66,12 +66,18 @@ struct AttentionSequence {
   AttentionStats* stats = nullptr;            // filled when request is set
 };
 
+// When the statistics are there: as attention() returns, or only after Backend::settle(), so that a device
+// can go on computing while they travel. With kLater, requests and stats must stay in place until then, and
+// no other attention may run before.
+enum class Delivery { kNow, kLater };
+
 // softmax(q·kᵀ/√D + bias)·v for every head and sequence. Query head h reads key head h / (H / Hkv).
 struct AttentionArgs {
   Tensor q;  // [ΣT, H·D]
   Index H = 0, Hkv = 0, D = 0;
   Mask mask = Mask::kFull;
   std::span<const AttentionSequence> sequences;
+  Delivery delivery = Delivery::kNow;
 };
 
 // Throws InternalError when shapes, groups or limits do not fit; every backend calls it first.

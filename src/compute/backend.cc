@@ -3,7 +3,7 @@
 namespace buoy {
 
 void Backend::enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& qkv) {
-  const Tensor normed = allocate(x.rows(), x.cols());
+  const Tensor normed = allocate_activations(x.rows(), x.cols());
   rms_norm(x, layer.norm, layer.epsilon, normed);
   linear(normed, layer.qkv, Store::kOverwrite, qkv);
   rope(qkv.col_range(0, layer.rotated), layer.D, layer.positions, layer.rope);
@@ -11,9 +11,9 @@ void Backend::enter_layer(const LayerInput& layer, const Tensor& x, const Tensor
 
 void Backend::leave_layer(const LayerOutput& layer, const Tensor& attended, const Tensor& x) {
   linear(attended, layer.o, Store::kAdd, x);
-  const Tensor normed = allocate(x.rows(), x.cols());
-  const Tensor gate_up = allocate(x.rows(), layer.gate_up.outputs());
-  const Tensor gated = allocate(x.rows(), layer.down.inputs());
+  const Tensor normed = allocate_activations(x.rows(), x.cols());
+  const Tensor gate_up = allocate_activations(x.rows(), layer.gate_up.outputs());
+  const Tensor gated = allocate_activations(x.rows(), layer.down.inputs());
   rms_norm(x, layer.norm, layer.epsilon, normed);
   linear(normed, layer.gate_up, Store::kOverwrite, gate_up);
   swiglu(gate_up, gated);

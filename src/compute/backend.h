@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,8 +66,11 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
 
-  // Memory. Contents of a fresh tensor are undefined.
+  // Memory. Contents of a fresh tensor are undefined. allocate() gives float32; activations, which pass from
+  // operation to operation inside a layer, have the type the backend computes in. Uploads and downloads
+  // convert.
   virtual Tensor allocate(Index rows, Index cols) = 0;
+  virtual Tensor allocate_activations(Index rows, Index cols) { return allocate(rows, cols); }
   virtual void upload(std::span<const float> from, const Tensor& to) = 0;
   virtual void download(const Tensor& from, std::span<float> to) = 0;
 
@@ -87,6 +91,8 @@ class Backend {
   virtual void gather_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) = 0;
   virtual void copy_rows(const Tensor& x, const Tensor& out) = 0;
   virtual void attention(const AttentionArgs& args, const Tensor& out) = 0;  // out [ΣT, H·D]
+  // Waits for the statistics of an attention() with Delivery::kLater.
+  virtual void settle() {}
 
   // The halves of a layer. By default they are made of the operations above; a backend may fuse them.
   virtual void enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& qkv);
@@ -96,6 +102,11 @@ class Backend {
   // unconditional).
   virtual void guide(const Tensor& conditional, const Tensor& unconditional, float scale) = 0;
   virtual std::vector<LogitSummary> summarize(const Tensor& logits) = 0;  // [rows, V]
+
+  // For timing: waits until everything asked for has been computed.
+  virtual void synchronize() {}
+  // Most bytes of tensors and scratch, weights apart, in use at once since the last call; 0: not counted.
+  virtual Index take_peak_bytes() { return 0; }
 };
 
 // Plain loops with sums in double precision: the oracle the other backends are tested against.
@@ -116,7 +127,19 @@ struct CpuOptions {
   Instructions instructions = Instructions::kBest;  // the first backend of a process decides
 };
 
-// oneDNN and SIMD on all cores.
+// oneDNN and SIMD on all cores. Throws Error when this build has none.
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
+bool has_cpu_backend();
+
+struct CudaOptions {
+  DType dtype = DType::kF32;  // of weights and activations: kF32 or kBf16
+};
+
+// Own kernels and cuBLASLt on the first NVIDIA card. Throws Error with cuda_problem()'s line.
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options);
+
+// Why make_cuda_backend() would fail (not built in, no card, too old), as one line; nothing when it would
+// not.
+std::optional<std::string> cuda_problem();
 
 }  // namespace buoy

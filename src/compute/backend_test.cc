@@ -14,12 +14,11 @@ namespace {
 
 using namespace testing_support;
 
-constexpr float kTolerance = 1e-5f;
-
 void expect_close(const std::vector<float>& got, const std::vector<float>& want, const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    ASSERT_NEAR(got[i], want[i], kTolerance * std::max(1.0f, std::abs(want[i]))) << what << ", element " << i;
+    ASSERT_NEAR(got[i], want[i], kF32Tolerance.values * std::max(1.0f, std::abs(want[i])))
+        << what << ", element " << i;
   }
 }
 
@@ -73,8 +72,10 @@ TEST(Linear, ARowsResultDoesNotDependOnItsBatchOrTheThreads) {
     const Tensor y = b.backend->allocate(M, outputs), all = upload(*b.backend, M, K, x);
     b.backend->linear(all, *linear, Store::kOverwrite, y);
     const std::vector<float> together = download(*b.backend, y);
-    if (first.empty()) first = together;
-    EXPECT_EQ(together, first) << b.name;
+    if (b.name.starts_with("cpu")) {  // across devices bits may differ
+      if (first.empty()) first = together;
+      EXPECT_EQ(together, first) << b.name;
+    }
     for (const Index row : {0, 63, 64, 149}) {
       const Tensor one = b.backend->allocate(1, outputs);
       b.backend->linear(all.row_range(row, 1), *linear, Store::kOverwrite, one);
@@ -175,6 +176,7 @@ TEST(Summarize, GivesTheClosedFormOfAKnownRow) {
 }
 
 TEST(Instructions, Avx2GivesTheSameAnswersWithinTolerance) {
+  if (!has_cpu_backend()) GTEST_SKIP() << "this build has no cpu backend";
   const auto small = make_cpu_backend({.threads = 2, .instructions = Instructions::kAvx2});
   const auto oracle = make_reference_backend();
   const HostWeight w(random_floats(100 * 300, 1), {100, 300}, DType::kBf16);

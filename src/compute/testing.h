@@ -20,8 +20,28 @@ inline std::vector<float> random_floats(Index count, std::uint32_t stream) {
   return values;
 }
 
+// How far a backend may be from the reference, by the type it computes in; relative for values above 1. The
+// one place these numbers stand.
+struct Tolerance {
+  float values;      // outputs of operations
+  float statistics;  // of attention: computed in float32 from bf16 queries and keys
+};
+inline constexpr Tolerance kF32Tolerance{.values = 1e-5f, .statistics = 1e-5f};
+inline constexpr Tolerance kBf16Tolerance{.values = 1.6e-2f, .statistics = 2e-4f};  // two roundings to 8 bits
+
+// Values a bf16 tensor holds exactly.
+inline std::vector<float> rounded_to_bf16(std::vector<float> values) {
+  for (float& value : values) {
+    std::uint32_t word;
+    std::memcpy(&word, &value, 4);
+    word = (word + 0x8000u) & 0xffff0000u;
+    std::memcpy(&value, &word, 4);
+  }
+  return values;
+}
+
 inline Tensor upload(Backend& backend, Index rows, Index cols, const std::vector<float>& values) {
-  Tensor tensor = backend.allocate(rows, cols);
+  Tensor tensor = backend.allocate_activations(rows, cols);
   backend.upload(values, tensor);
   return tensor;
 }
@@ -56,15 +76,26 @@ struct HostWeight {
 
 struct NamedBackend {
   std::string name;
-  std::unique_ptr<Backend> backend;
+  std::shared_ptr<Backend> backend;  // shared: opening a card takes longer than a test
 };
 
-// Every backend that is not the oracle.
+// The card in float32 and bf16; nothing without one.
+inline std::shared_ptr<Backend> cuda_backend(DType dtype) {
+  if (cuda_problem()) return nullptr;
+  static std::shared_ptr<Backend> f32 = make_cuda_backend({.dtype = DType::kF32});
+  static std::shared_ptr<Backend> bf16 = make_cuda_backend({.dtype = DType::kBf16});
+  return dtype == DType::kBf16 ? bf16 : f32;
+}
+
+// Every float32 backend that is not the oracle and that this machine can run.
 inline std::vector<NamedBackend> backends_under_test() {
   std::vector<NamedBackend> all;
-  all.push_back({"cpu, 1 thread", make_cpu_backend({.threads = 1})});
-  all.push_back({"cpu, 2 threads", make_cpu_backend({.threads = 2})});
-  all.push_back({"cpu, widening as used", make_cpu_backend({.threads = 2, .widen = Widen::kAsUsed})});
+  if (has_cpu_backend()) {
+    all.push_back({"cpu, 1 thread", make_cpu_backend({.threads = 1})});
+    all.push_back({"cpu, 2 threads", make_cpu_backend({.threads = 2})});
+    all.push_back({"cpu, widening as used", make_cpu_backend({.threads = 2, .widen = Widen::kAsUsed})});
+  }
+  if (const auto cuda = cuda_backend(DType::kF32)) all.push_back({"cuda", cuda});
   return all;
 }
 

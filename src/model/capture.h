@@ -21,6 +21,7 @@ class CaptureTap : public Tap {
 
   Plan plan(Index layer, Index sequence) override;
   Next measured(Index layer, Index sequence, const AttentionStats& stats) override;
+  bool may_ask_again() const override { return false; }
   bool wants_hidden() const override { return options_.hidden; }
   void hidden(Index depth, Backend& backend, const Tensor& rows) override;
 
@@ -47,6 +48,7 @@ class LayerTap : public Tap {
 
   Plan plan(Index layer, Index sequence) override;
   Next measured(Index layer, Index sequence, const AttentionStats& stats) override;
+  bool may_ask_again() const override { return false; }
 
  private:
   std::vector<Index> layers_;

@@ -166,6 +166,35 @@ TEST_F(TinyLlada, WatchingChangesNoBit) {
   EXPECT_EQ(tap.hidden_states.size(), 4u * 6 * 64);
 }
 
+// Notes the layers in the order in which their statistics come.
+struct NotingTap : Tap {
+  AttentionRequest request;
+  bool may_repeat;
+  std::vector<Index> layers;
+  std::vector<float> sums;
+
+  explicit NotingTap(Index tokens, bool repeat) : may_repeat(repeat) {
+    request.query_groups.assign(static_cast<std::size_t>(tokens), 0);
+    request.group_count = 1;
+  }
+  Plan plan(Index, Index) override { return {.request = &request}; }
+  Next measured(Index layer, Index, const AttentionStats& stats) override {
+    layers.push_back(layer);
+    sums.insert(sums.end(), stats.column_sums.begin(), stats.column_sums.end());
+    return Next::kGoOn;
+  }
+  bool may_ask_again() const override { return may_repeat; }
+};
+
+TEST_F(TinyLlada, ATapThatNeverAsksAgainIsHandedTheSameStatisticsInOrder) {
+  const std::vector<TokenId> ids = {5, 9, 300, 300, 17, 300};
+  NotingTap at_once(6, true), later(6, false);
+  EXPECT_EQ(values(forward(ids, {2, 3}, &at_once)), values(forward(ids, {2, 3}, &later)));
+  EXPECT_EQ(later.layers, (std::vector<Index>{0, 1, 2}));
+  EXPECT_EQ(later.layers, at_once.layers);
+  EXPECT_EQ(later.sums, at_once.sums);
+}
+
 TEST_F(TinyLlada, BadIdsAndLengthsAreRefused) {
   EXPECT_EQ(error_of([&] {
               forward({1, 2, 304}, {0});

@@ -26,6 +26,10 @@ class Tap {
     return Next::kGoOn;
   }
 
+  // False promises that measured() never answers kAgain. The pass may then run ahead and hand over a layer's
+  // statistics a little later, still layer by layer and in order.
+  virtual bool may_ask_again() const { return true; }
+
   // Hidden states: depth 0 is the embedding, l the output of layer l, the last one after the final norm.
   virtual bool wants_hidden() const { return false; }
   virtual void hidden(Index /*depth*/, Backend& /*backend*/, const Tensor& /*rows*/) {}

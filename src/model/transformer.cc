@@ -16,30 +16,39 @@ struct Transformer::Batch {
   std::vector<Index> positions;  // per row
   std::vector<Index> read_rows;  // rows of the batch whose logits are wanted
   Tensor qkv, attended;
+  std::vector<AttentionSequence> measured;  // the round of attention whose statistics are in `stats`
+  std::vector<AttentionStats> stats;
 };
 
 Transformer::Transformer(const std::filesystem::path& directory, Backend& backend,
                          const WarningSink& warnings)
     : config_(read_model_config(directory)), checkpoint_(Checkpoint::open(directory)), backend_(backend) {
-  verify_weights(config_, checkpoint_, directory.string(), warnings);
+  verify_weights(config_, *checkpoint_, directory.string(), warnings);
+  load([this](std::string_view name) { return *checkpoint_->find(name); });
+}
+
+Transformer::Transformer(const ModelConfig& config, const TensorFinder& find, Backend& backend)
+    : config_(config), backend_(backend) {
+  load(find);
+}
+
+void Transformer::load(const TensorFinder& find) {
   const WeightNames& names = config_.family->weights;
-  const TensorView& embedding = *checkpoint_.find(names.embedding);
+  const TensorView embedding = find(names.embedding);
   embedding_ = backend_.make_table(embedding);
-  for (Index l = 0; l < config_.L; ++l) layers_.push_back(load_layer(l));
-  final_norm_ = backend_.make_vector(*checkpoint_.find(names.final_norm));
-  head_ = backend_.make_linear({{config_.tied ? embedding : *checkpoint_.find(names.head)}}, {});
+  for (Index l = 0; l < config_.L; ++l) layers_.push_back(load_layer(l, find));
+  final_norm_ = backend_.make_vector(find(names.final_norm));
+  head_ = backend_.make_linear({{config_.tied ? embedding : find(names.head)}}, {});
   rope_ = make_rope_table(config_, backend_);
 }
 
-Transformer::Layer Transformer::load_layer(Index l) const {
+Transformer::Layer Transformer::load_layer(Index l, const TensorFinder& find) const {
   const WeightNames& names = config_.family->weights;
-  const auto tensor = [&](std::string_view pattern) -> const TensorView& {
-    return *checkpoint_.find(layer_tensor_name(pattern, l));
-  };
+  const auto tensor = [&](std::string_view pattern) { return find(layer_tensor_name(pattern, l)); };
   std::vector<TensorView> qkv, biases;
   for (const std::string_view pattern : {names.q, names.k, names.v}) {
     qkv.push_back(tensor(pattern));
-    if (config_.qkv_bias) biases.push_back(*checkpoint_.find(bias_name(layer_tensor_name(pattern, l))));
+    if (config_.qkv_bias) biases.push_back(find(bias_name(layer_tensor_name(pattern, l))));
   }
   const TensorView gate_up[] = {tensor(names.gate), tensor(names.up)};
   return {.attention_norm = backend_.make_vector(tensor(names.attention_norm)),
@@ -77,8 +86,8 @@ Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequ
     batch.first_row.push_back(row);
   }
   const Index rows = std::ssize(batch.ids), Q = config_.H * config_.D;
-  batch.qkv = backend_.allocate(rows, Q + 2 * config_.Hkv * config_.D);
-  batch.attended = backend_.allocate(rows, Q);
+  batch.qkv = backend_.allocate_activations(rows, Q + 2 * config_.Hkv * config_.D);
+  batch.attended = backend_.allocate_activations(rows, Q);
   return batch;
 }
 
@@ -91,18 +100,20 @@ Tensor Transformer::forward(std::span<const ForwardSequence> sequences, Tap* tap
     if (hidden) tap->hidden(l, backend_, x);
     Tensor attended = attend(l, x, batch, tap);
     if (l + 1 == config_.L && !hidden) {  // nothing after the last attention looks at rows that nobody reads
-      attended = gather(attended, batch.read_rows);
-      x = gather(x, batch.read_rows);
+      keep_only_read_rows(x, attended, batch);
     }
     const Layer& layer = layers_[static_cast<std::size_t>(l)];
     backend_.leave_layer({*layer.o, layer.mlp_norm, config_.rms_epsilon, *layer.gate_up, *layer.down},
                          attended, x);
+    if (tap != nullptr && !tap->may_ask_again()) hand_over(l, all_sequences(batch), batch, *tap);
   }
-  Tensor normed = backend_.allocate(x.rows(), config_.E);
+  Tensor normed = backend_.allocate_activations(x.rows(), config_.E);
   backend_.rms_norm(x, final_norm_, config_.rms_epsilon, normed);
   if (hidden) {
     tap->hidden(config_.L, backend_, normed);
-    normed = gather(normed, batch.read_rows);
+    const Tensor read = backend_.allocate_activations(std::ssize(batch.read_rows), config_.E);
+    backend_.gather_rows(normed, batch.read_rows, read);
+    normed = read;
   }
   Tensor logits = backend_.allocate(normed.rows(), config_.V);
   backend_.linear(normed, *head_, Store::kOverwrite, logits);
@@ -147,53 +158,80 @@ Tensor Transformer::attend(Index l, const Tensor& x, Batch& batch, Tap* tap) con
                            .D = D,
                            .mask = config_.family->kind == ModelKind::kCausal ? Mask::kCausal : Mask::kFull,
                            .sequences = parts};
-  run_attention(l, parts, args, batch.attended, tap);
+  run_attention(l, args, batch, tap);
   return batch.attended;
 }
 
-// Runs the layer's attention, and again for the sequences whose tap asks for it.
-void Transformer::run_attention(Index l, const std::vector<AttentionSequence>& parts, AttentionArgs args,
-                                const Tensor& out, Tap* tap) const {
+// Runs the layer's attention, and again for the sequences whose tap asks for it. A tap that never asks is
+// handed its statistics after the layer: the device has work meanwhile.
+void Transformer::run_attention(Index l, const AttentionArgs& args, Batch& batch, Tap* tap) const {
   if (tap == nullptr) {
-    backend_.attention(args, out);
+    backend_.attention(args, batch.attended);
     return;
   }
-  std::vector<Index> pending(parts.size());
-  std::iota(pending.begin(), pending.end(), 0);
+  std::vector<Index> pending = all_sequences(batch);
+  if (!tap->may_ask_again()) {
+    measure(l, args, pending, batch, *tap);
+    return;
+  }
   while (!pending.empty()) {
-    std::vector<AttentionStats> stats(pending.size());
-    std::vector<AttentionSequence> round;
-    for (std::size_t i = 0; i < pending.size(); ++i) {
-      const Tap::Plan plan = tap->plan(l, pending[i]);
-      round.push_back(parts[static_cast<std::size_t>(pending[i])]);
-      round.back().key_bias = plan.key_bias;
-      round.back().head_gain = plan.head_gain;
-      round.back().request = plan.request;
-      round.back().stats = &stats[i];
-    }
-    args.sequences = round;
-    backend_.attention(args, out);
-    std::vector<Index> again;
-    for (std::size_t i = 0; i < pending.size(); ++i) {
-      if (round[i].request != nullptr && tap->measured(l, pending[i], stats[i]) == Tap::Next::kAgain) {
-        again.push_back(pending[i]);
-      }
-    }
-    pending = std::move(again);
+    measure(l, args, pending, batch, *tap);
+    pending = hand_over(l, pending, batch, *tap);
   }
 }
 
-Tensor Transformer::gather(const Tensor& x, std::span<const Index> rows) const {
-  Tensor picked = backend_.allocate(std::ssize(rows), x.cols());
-  backend_.gather_rows(x, rows, picked);
-  return picked;
+// One round of attention, as the tap plans it, for the sequences of these numbers.
+void Transformer::measure(Index l, AttentionArgs args, std::span<const Index> numbers, Batch& batch,
+                          Tap& tap) const {
+  batch.stats.resize(numbers.size());
+  batch.measured.clear();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Tap::Plan plan = tap.plan(l, numbers[i]);
+    batch.measured.push_back(args.sequences[static_cast<std::size_t>(numbers[i])]);
+    batch.measured.back().key_bias = plan.key_bias;
+    batch.measured.back().head_gain = plan.head_gain;
+    batch.measured.back().request = plan.request;
+    batch.measured.back().stats = &batch.stats[i];
+  }
+  args.sequences = batch.measured;
+  args.delivery = Delivery::kLater;
+  backend_.attention(args, batch.attended);
+}
+
+// Gives the tap what the last round measured; returns the sequences it wants again.
+std::vector<Index> Transformer::hand_over(Index l, std::span<const Index> numbers, const Batch& batch,
+                                          Tap& tap) const {
+  backend_.settle();
+  std::vector<Index> again;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (batch.measured[i].request == nullptr) continue;
+    if (tap.measured(l, numbers[i], batch.stats[i]) == Tap::Next::kAgain) again.push_back(numbers[i]);
+  }
+  check(again.empty() || tap.may_ask_again(), "a tap that asks again says that it may");
+  return again;
+}
+
+std::vector<Index> Transformer::all_sequences(const Batch& batch) {
+  std::vector<Index> numbers(batch.sequences.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+void Transformer::keep_only_read_rows(Tensor& x, Tensor& attended, const Batch& batch) const {
+  const Index rows = std::ssize(batch.read_rows);
+  const Tensor read_x = backend_.allocate(rows, x.cols());
+  const Tensor read_attended = backend_.allocate_activations(rows, attended.cols());
+  backend_.gather_rows(x, batch.read_rows, read_x);
+  backend_.gather_rows(attended, batch.read_rows, read_attended);
+  x = read_x;
+  attended = read_attended;
 }
 
 KvCache Transformer::make_cache(Index capacity) const {
   KvCache cache;
   for (Index l = 0; l < config_.L; ++l) {
-    cache.keys.push_back(backend_.allocate(capacity, config_.Hkv * config_.D));
-    cache.values.push_back(backend_.allocate(capacity, config_.Hkv * config_.D));
+    cache.keys.push_back(backend_.allocate_activations(capacity, config_.Hkv * config_.D));
+    cache.values.push_back(backend_.allocate_activations(capacity, config_.Hkv * config_.D));
   }
   return cache;
 }

@@ -65,6 +65,7 @@ class RecorderTap : public Tap {
 
   Plan plan(Index layer, Index sequence) override;
   Next measured(Index layer, Index sequence, const AttentionStats& stats) override;
+  bool may_ask_again() const override { return false; }
 };
 
 }  // namespace buoy

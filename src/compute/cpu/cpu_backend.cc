@@ -206,4 +206,8 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
   return std::make_unique<CpuBackend>(options);
 }
 
+bool has_cpu_backend() {
+  return true;
+}
+
 }  // namespace buoy

@@ -1,0 +1,252 @@
+// buoy bench: times passes of a random-weight model of a named shape, plain and recorded.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "apps/cli/engine.h"
+#include "apps/cli/verb.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "compute/timed_backend.h"
+#include "io/json.h"
+#include "model/random_model.h"
+
+namespace buoy {
+namespace {
+
+struct Options {
+  EngineOptions engine;
+  std::string shape = "mini";
+  std::vector<Index> tokens = {512};
+  Index layers = 0;  // 0: all of the shape's
+  Index read = 0;    // rows whose logits are read; 0: all
+  int repeat = 5;
+  bool kernels = false, json = false;
+};
+
+// Column sums of all rows, row statistics of the last 32, means of queries against keys.
+class RecordingTap : public Tap {
+ public:
+  explicit RecordingTap(Index tokens) {
+    request_.query_groups.assign(static_cast<std::size_t>(tokens), 0);
+    request_.group_count = 1;
+    for (Index r = 0; r < std::min<Index>(32, tokens); ++r) request_.rows.push_back(tokens - 1 - r);
+    request_.qk_means = true;
+  }
+  Plan plan(Index, Index) override { return {.request = &request_}; }
+  Next measured(Index, Index, const AttentionStats& stats) override {
+    total += stats.column_sums[0];
+    return Next::kGoOn;
+  }
+  bool may_ask_again() const override { return false; }
+  double total = 0;
+
+ private:
+  AttentionRequest request_;
+};
+
+double seconds_of(Backend& backend, const auto& body) {
+  backend.synchronize();
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  backend.synchronize();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// One sequence of random tokens with the rows that are read: the last ones.
+struct Pass {
+  std::vector<TokenId> ids;
+  std::vector<Index> rows;
+
+  Pass(const ModelConfig& config, Index tokens, Index read) {
+    for (Index i = 0; i < tokens; ++i) {
+      ids.push_back(static_cast<TokenId>(uniform({.seed = 5}, static_cast<std::uint64_t>(i)) *
+                                         static_cast<double>(config.V)));
+    }
+    rows.resize(static_cast<std::size_t>(read == 0 ? tokens : std::min(read, tokens)));
+    std::iota(rows.begin(), rows.end(), tokens - std::ssize(rows));
+  }
+  void run(const Transformer& model, Tap* tap) const {
+    const ForwardSequence sequence{.ids = ids, .read_rows = rows};
+    model.forward({&sequence, 1}, tap);
+  }
+};
+
+struct Measured {
+  double median = 0, best = 0;  // seconds
+  Index peak = 0;               // bytes
+};
+
+enum class Record { kNothing, kEverything };
+
+Measured measure(const Transformer& model, const Pass& pass, Record record, int repeat) {
+  Backend& backend = model.backend();
+  std::vector<double> times;
+  for (int i = 0; i < repeat + 2; ++i) {  // two to warm up
+    RecordingTap tap(std::ssize(pass.ids));
+    if (i == 2) backend.take_peak_bytes();
+    const double time =
+        seconds_of(backend, [&] { pass.run(model, record == Record::kNothing ? nullptr : &tap); });
+    if (i >= 2) times.push_back(time);
+  }
+  std::ranges::sort(times);
+  return {times[times.size() / 2], times.front(), backend.take_peak_bytes()};
+}
+
+// Multiplications and additions of a pass, two each. Causal queries see half of the keys.
+double operations(const ModelConfig& c, Index tokens, Index read) {
+  const auto N = static_cast<double>(tokens),
+             R = static_cast<double>(read == 0 ? tokens : std::min(read, tokens));
+  const auto width = static_cast<double>(c.E), Q = static_cast<double>(c.H * c.D),
+             KV = static_cast<double>(c.Hkv * c.D), mlp = static_cast<double>(c.F);
+  const auto layers = static_cast<double>(c.L);
+  const double before = width * (Q + 2 * KV), after = Q * width + 3 * width * mlp;
+  const double attention = 2 * N * N * Q * (c.family->kind == ModelKind::kCausal ? 0.5 : 1);
+  return 2 * (layers * (N * before + attention) + ((layers - 1) * N + R) * after +
+              R * width * static_cast<double>(c.V));
+}
+
+// The rate of one large square product on this device: what a pass of products alone could reach.
+double product_rate(Backend& backend, Index size) {
+  std::vector<std::uint16_t> noise(static_cast<std::size_t>(size * size));
+  for (std::size_t i = 0; i < noise.size(); ++i) {
+    noise[i] = static_cast<std::uint16_t>(0x3d00 + 0x8000 * (i * 2654435761u >> 31 & 1) + i % 251);
+  }
+  const TensorView view{DType::kBf16, {size, size}, std::as_bytes(std::span(noise))};
+  const auto linear = backend.make_linear({{view}}, {});
+  const Tensor x = backend.allocate_activations(size, size), y = backend.allocate_activations(size, size);
+  std::vector<float> values(noise.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(static_cast<std::int32_t>(i * 2246822519u)) * 0x1p-31f;
+  }
+  backend.upload(values, x);
+  backend.linear(x, *linear, Store::kOverwrite, y);
+  double best = 0;
+  for (int i = 0; i < 8; ++i) {
+    const double time = seconds_of(backend, [&] { backend.linear(x, *linear, Store::kOverwrite, y); });
+    best = std::max(best, 2.0 * static_cast<double>(size * size * size) / time);
+  }
+  return best;
+}
+
+void print_kernels(const ModelConfig& config, const RandomWeights& weights, Backend& backend,
+                   const Pass& pass) {
+  for (const Record record : {Record::kNothing, Record::kEverything}) {
+    TimedBackend timed(backend);
+    const Transformer model(
+        config, [&](std::string_view name) { return weights.find(name); }, timed);
+    RecordingTap tap(std::ssize(pass.ids));
+    Tap* watching = record == Record::kNothing ? nullptr : &tap;
+    pass.run(model, watching);
+    const auto warm = timed.costs();
+    pass.run(model, watching);
+    std::printf("%s, N = %zu:\n", record == Record::kNothing ? "plain" : "recorded", pass.ids.size());
+    for (const auto& [name, cost] : timed.costs()) {
+      const auto before = warm.find(name);
+      const double ms = 1e3 * (cost.seconds - (before == warm.end() ? 0 : before->second.seconds));
+      std::printf("  %-24s %5lld × %8.3f ms = %9.3f ms\n", name.c_str(),
+                  static_cast<long long>(cost.calls / 2), ms / static_cast<double>(cost.calls / 2), ms);
+    }
+  }
+}
+
+Json as_json(Index tokens, const Measured& plain, const Measured& recorded, double flops, double peak) {
+  return {{"tokens", tokens},
+          {"plain_ms", 1e3 * plain.median},
+          {"recorded_ms", 1e3 * recorded.median},
+          {"plain_best_ms", 1e3 * plain.best},
+          {"recorded_best_ms", 1e3 * recorded.best},
+          {"tflops", flops / plain.median / 1e12},
+          {"share_of_peak", flops / plain.median / peak},
+          {"plain_bytes", plain.peak},
+          {"recorded_bytes", recorded.peak}};
+}
+
+void print_row(Index tokens, const Measured& plain, const Measured& recorded, double flops, double peak) {
+  const auto mib = [](Index bytes) { return static_cast<double>(bytes) / 0x1p20; };
+  std::printf("%7lld %11.2f %11.2f %6.1f %% %9.2f %6.1f %% %10.0f %9.1f\n", static_cast<long long>(tokens),
+              1e3 * plain.median, 1e3 * recorded.median, 100 * (recorded.median / plain.median - 1),
+              flops / plain.median / 1e12, 100 * flops / plain.median / peak, mib(plain.peak),
+              mib(recorded.peak - plain.peak));
+  std::fflush(stdout);
+}
+
+void run(const Options& options) {
+  ModelConfig config = make_shape(options.shape);
+  if (options.layers > 0) config.L = options.layers;
+  const auto too_long = std::ranges::max(options.tokens);
+  if (too_long > config.context)
+    fail_usage("--tokens {}: the shape's context is {}", too_long, config.context);
+  const std::unique_ptr<Backend> backend = make_backend(options.engine, 0);
+  const RandomWeights weights(config);
+  const double peak = product_rate(*backend, backend->name().starts_with("cuda") ? 8192 : 1024);
+  const Transformer model(
+      config, [&](std::string_view name) { return weights.find(name); }, *backend);
+  if (!options.json) {
+    std::printf("%s on %s, %lld layers, logits of %s; one large product runs at %.1f TFLOP/s\n",
+                options.shape.c_str(), std::string(backend->name()).c_str(), static_cast<long long>(config.L),
+                options.read == 0 ? "all rows" : fmt::format("{} rows", options.read).c_str(), peak / 1e12);
+    std::printf("%7s %11s %11s %8s %9s %8s %10s %9s\n", "tokens", "plain ms", "recorded ms", "adds",
+                "TFLOP/s", "of peak", "MiB", "more MiB");
+  }
+  Json rows = Json::array();
+  for (const Index tokens : options.tokens) {
+    const Pass pass(config, tokens, options.read);
+    const Measured plain = measure(model, pass, Record::kNothing, options.repeat);
+    const Measured recorded = measure(model, pass, Record::kEverything, options.repeat);
+    const double flops = operations(config, tokens, options.read);
+    if (options.json) {
+      rows.push_back(as_json(tokens, plain, recorded, flops, peak));
+    } else {
+      print_row(tokens, plain, recorded, flops, peak);
+    }
+  }
+  if (options.json) std::printf("%s\n", rows.dump(2).c_str());
+  if (!options.kernels) return;
+  for (const Index tokens : options.tokens) {
+    print_kernels(config, weights, *backend, Pass(config, tokens, options.read));
+  }
+}
+
+}  // namespace
+
+void add_bench(CLI::App& root) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      root.add_subcommand("bench", "Time a random-weight model of a named shape, plain and recorded");
+  add_device_options(*verb, options->engine);
+  verb->add_option("--shape", options->shape,
+                   "Whose sizes: " + fmt::format("{}", fmt::join(shape_names(), ", ")))
+      ->check(CLI::IsMember(shape_names()))
+      ->capture_default_str();
+  verb->add_option("--tokens", options->tokens, "Lengths of the sequence, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--layers", options->layers, "Layers; default those of the shape")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--read-rows", options->read, "Rows whose logits are read; default all")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--repeat", options->repeat, "Timed passes; the median counts")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  verb->add_flag("--kernels", options->kernels, "Add the cost of every operation, run one at a time");
+  verb->add_flag("--json", options->json, "The table as JSON");
+  verb->footer(
+      "Recorded: column sums per head and layer, row statistics of 32 rows, means of queries against keys.\n"
+      "Memory is above the weights; \"more\" is what recording adds.\n\n"
+      "Examples:\n"
+      "  buoy bench\n"
+      "  buoy bench --shape llada-8b --device cuda --dtype bf16 --tokens 1024,2048,4096 --kernels\n");
+  verb->callback([options] {
+    if (options->json && options->kernels) fail_usage("--kernels has no effect with --json");
+    run(*options);
+  });
+}
+
+}  // namespace buoy

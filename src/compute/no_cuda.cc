@@ -1,0 +1,20 @@
+// Stands in for compute/cuda in builds without it (BUOY_CUDA=OFF, or no toolkit).
+#include "base/error.h"
+#include "compute/backend.h"
+#include "compute/card.h"
+
+namespace buoy {
+
+std::optional<std::string> cuda_problem() {
+  return "this build has no CUDA backend; use cpu";
+}
+
+std::optional<Card> find_card() {
+  return std::nullopt;
+}
+
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& /*options*/) {
+  fail("{}", *cuda_problem());
+}
+
+}  // namespace buoy
