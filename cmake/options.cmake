@@ -20,6 +20,10 @@ add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${warnings}>" "$<$<COMPILE_LANGUA
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # GCC 12 sees overlaps in std::string that are not there (bug 105651)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  # GCC takes every reference that a function returns for one into its temporary arguments.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
+endif()
 # The compiler may not fuse a*b+c on its own: results would then depend on its version. Kernels that want fused
 # multiply-adds ask for them by name.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)

@@ -118,6 +118,38 @@ expect 2 'has no effect on' study -m mini-arm --steps 4 -o "$work/none"
 expect 2 'two models are called mini-arm' study -m mini-arm -m mini-arm "${quick[@]}" -o "$work/none"
 expect 1 'cannot be made a directory' analyze "$work/traces" --only absorption -o "$work/arm.npz/x"
 
+# A collection: add, search, update, delete; what is refused leaves it as it was.
+c=$work/c.db
+printf '%s\n' '{"id":"x","title":"Gasen","text":"The mayor of Gasen."}' '{"text":"A river."}' >"$work/docs.jsonl"
+mkdir "$work/texts"; printf 'One two three. Four five.\n\nA lute.\n' >"$work/texts/a.md"
+expect 0 'docs.jsonl: 2 added, 0 updated, 0 unchanged' index "$c" add "$work/docs.jsonl"
+expect 0 'micro_test.jsonl: 500 added' index "$c" add "$data"
+expect 0 'texts: 2 added' index "$c" add --passage-words 5 "$work/texts"
+expect 0 '^documents +504$' index "$c" info
+expect 0 '"results":\[\{"id":"x","score":[0-9.]+,"title":"Gasen"' index "$c" search 'mayor AND "gasen' --top 1 --json
+expect 0 'docs.jsonl:2' index "$c" search 'a RIVER?' --top 3
+expect 0 'nothing found' index "$c" search '*'
+expect 0 '"results":\[\]' index "$c" search add --json
+sed -i 's/river/lake/' "$work/docs.jsonl"
+expect 0 '0 added, 1 updated, 1 unchanged' index "$c" update "$work/docs.jsonl"
+expect 0 'c.db: 1 deleted' index "$c" delete x
+expect 1 'c.db: has no document "x"' index "$c" delete x
+expect 0 'c.db: 2 deleted' index "$c" delete --prefix "$work/texts/a.md#"
+expect 2 'either ids or --prefix' index "$c" delete
+expect 2 '--passage-words has no effect' index "$c" add --passage-words 5 "$work/docs.jsonl"
+expect 2 'subcommand is required' index "$c"
+expect 2 '--top' index "$c" search river --top 0
+expect 1 'none.db: no such file' index "$work/none.db" search river
+expect 1 'docs.jsonl: is not an SQLite database' index "$work/docs.jsonl" info
+expect 1 'none: no such folder' index "$work/none/c.db" add "$work/docs.jsonl"
+expect 1 'none.jsonl: cannot be read' index "$work/none.db" add "$work/docs.jsonl" "$work/none.jsonl"
+{ yes '{"text":"fine"}' | head -97; yes '{"text":' | head -3; } >"$work/bad.jsonl"
+expect 1 '3 of 100 records are bad, more than 1 %; the first: .*bad.jsonl: line 98' index "$work/none.db" add "$work/bad.jsonl"
+sed -i 98,99d "$work/bad.jsonl"; yes '{"text":"fine"}' | head -2 >>"$work/bad.jsonl"
+expect 0 'warning: .*bad.jsonl: 1 of 100 records are bad and were left out' index "$c" add "$work/bad.jsonl"
+[ ! -e "$work/none.db" ] || note "a collection appeared from nowhere"
+expect 0 '^documents +600$' index "$c" info
+
 leftovers=$(find "$work" -name '*.tmp*' | wc -l)
 [ "$leftovers" = 0 ] || note "temporary files were left behind"
 [ ! -e "$work/none" ] || note "a directory appeared from nowhere"

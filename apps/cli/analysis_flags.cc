@@ -1,7 +1,9 @@
 #include "apps/cli/analysis_flags.h"
 
 #include <algorithm>
+#include <cstdio>
 
+#include "apps/cli/progress.h"
 #include "base/error.h"
 
 namespace buoy {
@@ -55,6 +57,17 @@ CollectOptions AnalysisFlags::options() const {
 std::string describe(const AnchorOptions& options) {
   if (options.rule == AnchorRule::kTopK) return fmt::format("topk, k = {}", options.k);
   return fmt::format("{}, ε = {}", name_of(options.rule), options.epsilon);
+}
+
+void write_and_tell(const StudyResult& result, const StudyReport& report,
+                    const std::filesystem::path& directory) {
+  std::optional<ProgressBar> drawing;
+  write_study(result, report, directory, [&](const std::string&, Index total) {
+    if (!drawing) drawing.emplace("drawing", total);
+    drawing->advance();
+  });
+  drawing.reset();
+  std::printf("%s\n", (directory / "report.html").c_str());
 }
 
 std::string command_of(const CLI::App& verb) {

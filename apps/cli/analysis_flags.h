@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "report/study_page.h"
 #include "study/collect.h"
 
 namespace buoy {
@@ -27,6 +28,10 @@ struct AnalysisFlags {
 
 // "excess, ε = 3": for reports.
 std::string describe(const AnchorOptions& options);
+
+// Writes the study with a progress bar and prints the path of its report.
+void write_and_tell(const StudyResult& result, const StudyReport& report,
+                    const std::filesystem::path& directory);
 
 // The verb's command line as it could be typed again, quoted where a shell needs it.
 std::string command_of(const CLI::App& verb);

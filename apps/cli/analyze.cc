@@ -65,13 +65,7 @@ void run(const Options& options, const std::string& command) {
       .facts = {{"Traces", fmt::to_string(paths.size())},
                 {"Anchors", describe(result.options.analysis.anchors)},
                 {"Buoy", BUOY_VERSION}}};
-  std::optional<ProgressBar> drawing;
-  write_study(result, report, options.output, [&](const std::string&, Index total) {
-    if (!drawing) drawing.emplace("drawing", total);
-    drawing->advance();
-  });
-  drawing.reset();
-  std::printf("%s\n", (fs::path(options.output) / "report.html").c_str());
+  write_and_tell(result, report, options.output);
 }
 
 }  // namespace

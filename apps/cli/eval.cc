@@ -35,27 +35,6 @@ struct Options {
   bool log_samples = false;
 };
 
-struct EvalData {
-  std::string name;
-  fs::path path;
-  std::vector<QaItem> items;
-};
-
-std::vector<EvalData> read_data(const Options& options) {
-  std::vector<fs::path> paths(options.data.begin(), options.data.end());
-  if (paths.empty()) paths = {fs::path(BUOY_SOURCE_DIR) / "data" / "micro_test.jsonl"};
-  const auto limit = options.prompts.limit > 0 ? std::optional(options.prompts.limit) : std::nullopt;
-  std::vector<EvalData> data;
-  for (const fs::path& path : paths) {
-    const std::string name = path.stem().string();
-    if (std::ranges::find(data, name, &EvalData::name) != data.end()) {
-      fail_usage("--data: two datasets are called {}", name);
-    }
-    data.push_back({name, path, read_dataset(path, limit, print_warning)});
-  }
-  return data;
-}
-
 std::vector<Condition> read_conditions(const Options& options) {
   std::vector<Condition> conditions;
   for (const std::string& text : options.passages) {
@@ -80,18 +59,24 @@ Retrieve retriever(std::optional<Collection>& collection) {
   };
 }
 
+// Everything that a run works on, the same on every rank.
+struct Plan {
+  std::vector<NamedItems> data;
+  std::vector<Condition> conditions;
+  std::optional<Collection> collection;
+};
+
 // Everything that the answers depend on, and nothing else: not the batch, not the threads.
-Json settings_of(const Options& options, std::span<const EvalData> data,
-                 std::span<const Condition> conditions, const std::optional<Collection>& collection) {
+Json settings_of(const Options& options, const Plan& plan) {
   Json settings = {{"buoy", BUOY_VERSION},
                    {"template", options.prompts.prompt_template},
                    {"limit", options.prompts.limit}};
-  for (const Condition& c : conditions) settings["passages"].push_back(c.name());
-  if (collection) {
-    settings["collection"] = {{"name", collection->path().filename().string()},
-                              {"documents", collection->count()}};
+  for (const Condition& c : plan.conditions) settings["passages"].push_back(c.name());
+  if (plan.collection) {
+    settings["collection"] = {{"name", plan.collection->path().filename().string()},
+                              {"documents", plan.collection->count()}};
   }
-  for (const EvalData& d : data) settings["data"][d.name] = fingerprint_file(d.path);
+  for (const NamedItems& d : plan.data) settings["data"][d.name] = fingerprint_file(d.path);
   for (const std::string& name : options.models) {
     const fs::path directory = find_model(name);
     const ModelConfig config = read_model_config(directory);
@@ -103,11 +88,11 @@ Json settings_of(const Options& options, std::span<const EvalData> data,
   return settings;
 }
 
-std::vector<EvalJob> plan_jobs(const TracingModel& model, std::span<const EvalData> data,
-                               std::span<const Condition> conditions, const Retrieve& retrieve) {
+std::vector<EvalJob> plan_jobs(const TracingModel& model, Plan& plan) {
   std::vector<EvalJob> jobs;
-  for (const EvalData& set : data) {
-    for (const Condition& condition : conditions) {
+  const Retrieve retrieve = retriever(plan.collection);
+  for (const NamedItems& set : plan.data) {
+    for (const Condition& condition : plan.conditions) {
       Index number = 0;
       for (const QaItem& item : set.items) {
         EvalJob job{.key = {model.name(), set.name, condition.name(), item.id},
@@ -122,58 +107,90 @@ std::vector<EvalJob> plan_jobs(const TracingModel& model, std::span<const EvalDa
   return jobs;
 }
 
-void run(const Options& options, const std::string& command) {
+Plan make_plan(const Options& options) {
   std::vector<const Family*> families;
   for (const std::string& name : options.models)
     families.push_back(read_model_config(find_model(name)).family);
   options.sampler.check_effects(families);
-  const std::vector<EvalData> data = read_data(options);
-  const std::vector<Condition> conditions = read_conditions(options);
-  std::optional<Collection> collection;
-  if (!options.collection.empty()) collection.emplace(options.collection);
+  Plan plan{.data = read_data(options.data, options.prompts.limit), .conditions = read_conditions(options)};
+  if (!options.collection.empty()) plan.collection.emplace(options.collection);
+  return plan;
+}
+
+std::unique_ptr<RunStore> open_store(const Options& options, const Plan& plan) {
   std::error_code error;
   fs::create_directories(options.output, error);
   if (error) fail("{}: cannot be made a directory: {}", options.output, error.message());
-  RunStore store(fs::path(options.output) / "run.db", settings_of(options, data, conditions, collection));
+  return std::make_unique<RunStore>(fs::path(options.output) / "run.db", settings_of(options, plan));
+}
 
-  ScoreOrder order;
-  for (const EvalData& d : data) order.data.push_back(d.name);
-  for (const Condition& c : conditions) order.conditions.push_back(c.name());
+// Returns the models' names, in order.
+std::vector<std::string> answer_all(Ranks& ranks, const Options& options, Plan& plan, RunStore* store) {
+  std::vector<std::string> names;
   for (const std::string& name : options.models) {
     EngineOptions engine = options.engine;
     engine.model = name;
     const TracingModel model(engine, options.sampler, {}, options.prompts);
-    if (std::ranges::find(order.models, model.name()) != order.models.end()) {
+    if (std::ranges::find(names, model.name()) != names.end()) {
       fail_usage("--model: two models are called {}", model.name());
     }
-    order.models.push_back(model.name());
-    std::vector<EvalJob> jobs = plan_jobs(model, data, conditions, retriever(collection));
-    ProgressBar progress(model.name(), std::ssize(jobs));
-    evaluate({.model = model.source().model,
-              .tokenizer = model.source().tokenizer,
-              .generate = model.source().generate},
-             std::move(jobs), options.prompts.batch_size, store, [&](Index done) { progress.advance(done); });
+    names.push_back(model.name());
+    std::vector<EvalJob> jobs = plan_jobs(model, plan);
+    std::optional<ProgressBar> progress;
+    if (ranks.leads()) progress.emplace(model.name(), std::ssize(jobs));
+    evaluate_on(ranks,
+                {.model = model.source().model,
+                 .tokenizer = model.source().tokenizer,
+                 .generate = model.source().generate},
+                std::move(jobs), options.prompts.batch_size, store,
+                [&](Index done) { progress->advance(done); });
   }
+  return names;
+}
 
+void report(const Options& options, const Plan& plan, const RunStore& store, std::vector<std::string> models,
+            const std::string& command) {
+  ScoreOrder order{.models = std::move(models)};
+  for (const NamedItems& d : plan.data) order.data.push_back(d.name);
+  for (const Condition& c : plan.conditions) order.conditions.push_back(c.name());
   const std::vector<SampleResult> results = store.results();
   const ScoreTable table = make_score_table(results, order);
-  if (options.log_samples)
+  if (options.log_samples) {
     write_file_atomically(fs::path(options.output) / "samples.jsonl", samples_jsonl(results));
+  }
   std::vector<std::string> sets;
-  for (const EvalData& d : data) sets.push_back(fmt::format("{} ({})", d.name, d.items.size()));
+  for (const NamedItems& d : plan.data) sets.push_back(fmt::format("{} ({})", d.name, d.items.size()));
+  const std::string& prompt = options.prompts.prompt_template;
   write_eval(
       table,
       {.title = fmt::format("Question answering: {}", fmt::join(order.models, ", ")),
        .lead = "The same questions with and without passages, answered by every model from the same prompt.",
        .command = command,
        .facts = {{"Data", fmt::format("{}", fmt::join(sets, ", "))},
-                 {"Prompt", options.prompts.prompt_template == "auto"
-                                ? "auto (micro for the bundled models, else unified)"
-                                : options.prompts.prompt_template},
+                 {"Prompt", prompt == "auto" ? "auto (micro for the bundled models, else unified)" : prompt},
                  {"Answer length", fmt::format("{} tokens", options.sampler.gen_length)},
                  {"Buoy", BUOY_VERSION}}},
       options.output);
   std::printf("%s\n%s\n", score_text(table).c_str(), (fs::path(options.output) / "report.html").c_str());
+}
+
+void run(Ranks& ranks, const Options& options, const std::string& command) {
+  Plan plan = make_plan(options);
+  const std::unique_ptr<RunStore> store = ranks.leads() ? open_store(options, plan) : nullptr;
+  std::vector<std::string> models = answer_all(ranks, options, plan, store.get());
+  if (ranks.leads()) report(options, plan, *store, std::move(models), command);
+}
+
+// One rank that fails ends the job, so that the others do not wait for it.
+void run_on_ranks(const Options& options, const std::string& command) {
+  const std::unique_ptr<Ranks> ranks = Ranks::join();
+  if (ranks->count() == 1) return run(*ranks, options, command);
+  try {
+    run(*ranks, options, command);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "buoy: rank %d: %s\n", ranks->rank(), e.what());
+    ranks->abort();
+  }
 }
 
 }  // namespace
@@ -187,7 +204,7 @@ void add_eval(CLI::App& root) {
       ->capture_default_str();
   add_device_options(*verb, options->engine);
   verb->add_option("--data", options->data,
-                   "EvalData (docs/datasets.md); may be repeated; default: bundled questions");
+                   "NamedItems (docs/datasets.md); may be repeated; default: bundled questions");
   verb->add_option("--passages", options->passages,
                    "none, given, or a number: the first so many; may be repeated")
       ->delimiter(',')
@@ -214,7 +231,7 @@ void add_eval(CLI::App& root) {
       "  buoy eval --retrieve wiki.db --top 5 --data nq.jsonl -o retrieved\n"
       "  buoy eval --data data/micro_gold_at_1.jsonl --data data/micro_gold_at_10.jsonl --passages given -o "
       "position\n");
-  verb->callback([options, verb] { run(*options, command_of(*verb)); });
+  verb->callback([options, verb] { run_on_ranks(*options, command_of(*verb)); });
 }
 
 }  // namespace buoy

@@ -117,7 +117,9 @@ void run_search(const Options& options) {
 void run_info(const Options& options) {
   const Collection collection(options.collection);
   const Index documents = collection.count();
-  const auto bytes = fs::file_size(options.collection);
+  std::error_code no_log;  // what was written last may still stand beside the file
+  const auto log = fs::file_size(options.collection + "-wal", no_log);
+  const auto bytes = fs::file_size(options.collection) + (no_log ? 0 : log);
   if (options.json) {
     fmt::print("{}\n", Json{{"documents", documents}, {"bytes", bytes}}.dump());
     return;

@@ -24,7 +24,7 @@ std::string progress_line(const std::string& label, Index done, Index total, dou
   std::string line = fmt::format("{}  {}  {}/{}", label, bar, done, total);
   if (done == 0 || seconds <= 0) return line;
   const double rate = static_cast<double>(done) / seconds;
-  line += fmt::format("  {:.2g}/s", rate);
+  line += rate < 100 ? fmt::format("  {:.2g}/s", rate) : fmt::format("  {:.0f}/s", rate);
   line += done < total ? fmt::format("  {} left", clock_text(static_cast<double>(total - done) / rate))
                        : fmt::format("  {}", clock_text(seconds));
   return line;

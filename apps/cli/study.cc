@@ -31,26 +31,6 @@ struct Options {
   bool keep_traces = false;
 };
 
-struct NamedItems {
-  std::string name;
-  std::vector<QaItem> items;
-};
-
-std::vector<NamedItems> read_data(const Options& options) {
-  std::vector<fs::path> paths(options.data.begin(), options.data.end());
-  if (paths.empty()) paths = {fs::path(BUOY_SOURCE_DIR) / "data" / "micro_test.jsonl"};
-  const auto limit = options.prompts.limit > 0 ? std::optional(options.prompts.limit) : std::nullopt;
-  std::vector<NamedItems> data;
-  for (const fs::path& path : paths) {
-    const std::string name = path.stem().string();
-    if (std::ranges::find(data, name, &NamedItems::name) != data.end()) {
-      fail_usage("--data: two datasets are called {}", name);
-    }
-    data.push_back({name, read_dataset(path, limit, print_warning)});
-  }
-  return data;
-}
-
 // The head with the strongest single anchor on the example, beside chance.
 void add_qk_example(const TracingModel& model, StudiedModel& studied) {
   if (studied.examples.empty() || studied.examples[0].N() > kMaxQkPositions) return;
@@ -114,7 +94,7 @@ void run(const Options& options, const std::string& command) {
   options.sampler.check_effects(families);
   StudyResult result;
   result.options = options.analysis.options();
-  const std::vector<NamedItems> data = read_data(options);
+  const std::vector<NamedItems> data = read_data(options.data, options.prompts.limit);
   if (options.keep_traces) fs::create_directories(fs::path(options.output) / "traces");
   for (const std::string& name : options.models) study_model(options, name, data, result);
   for (const std::string& warning : result.warnings) print_warning(warning);
@@ -132,13 +112,7 @@ void run(const Options& options, const std::string& command) {
                                      {"Answer length", fmt::format("{} tokens", options.sampler.gen_length)},
                                      {"Anchors", describe(result.options.analysis.anchors)},
                                      {"Buoy", BUOY_VERSION}}};
-  std::optional<ProgressBar> drawing;
-  write_study(result, report, options.output, [&](const std::string&, Index total) {
-    if (!drawing) drawing.emplace("drawing", total);
-    drawing->advance();
-  });
-  drawing.reset();
-  std::printf("%s\n", (fs::path(options.output) / "report.html").c_str());
+  write_and_tell(result, report, options.output);
 }
 
 }  // namespace

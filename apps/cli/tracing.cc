@@ -70,6 +70,21 @@ void DataFlags::add_to(CLI::App& verb) {
       ->capture_default_str();
 }
 
+std::vector<NamedItems> read_data(const std::vector<std::string>& given, Index limit) {
+  std::vector<std::filesystem::path> paths(given.begin(), given.end());
+  if (paths.empty()) paths = {std::filesystem::path(BUOY_SOURCE_DIR) / "data" / "micro_test.jsonl"};
+  std::vector<NamedItems> data;
+  for (const std::filesystem::path& path : paths) {
+    const std::string name = path.stem().string();
+    if (std::ranges::find(data, name, &NamedItems::name) != data.end()) {
+      fail_usage("--data: two datasets are called {}", name);
+    }
+    data.push_back(
+        {name, path, read_dataset(path, limit > 0 ? std::optional(limit) : std::nullopt, print_warning)});
+  }
+  return data;
+}
+
 TracingModel::TracingModel(const EngineOptions& options, const SamplerFlags& sampler,
                            const RecordFlags& record, const DataFlags& data)
     : directory_(find_model(options.model)) {

@@ -34,6 +34,16 @@ struct DataFlags {
   void add_to(CLI::App& verb);
 };
 
+struct NamedItems {
+  std::string name;  // of the file, without directory and extension
+  std::filesystem::path path;
+  std::vector<QaItem> items;
+};
+
+// Reads the datasets, or the bundled questions when none is given; bad lines are warned of. Throws UsageError
+// when two have one name.
+std::vector<NamedItems> read_data(const std::vector<std::string>& paths, Index limit);
+
 // A model with everything that recording its examples needs.
 class TracingModel {
  public:

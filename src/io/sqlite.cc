@@ -1,9 +1,11 @@
 #include "io/sqlite.h"
 
+#include <cerrno>
 #include <cstring>
 #include <type_traits>
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -43,7 +45,7 @@ namespace fs = std::filesystem;
     case SQLITE_READONLY:
       fail("{}: cannot write: the file or its folder is read-only", place);
     case SQLITE_CANTOPEN:
-      fail("{}: cannot open{}; in WAL mode readers too need a folder they can write to", place, reason);
+      fail("{}: cannot open{}", place, reason);
     default:
       fail("{}: {}{}", place, sqlite3_errmsg(connection.handle), reason);
   }
@@ -75,6 +77,29 @@ void check_path(const fs::path& path, DatabaseAccess access) {
   }
   const fs::path folder = fs::absolute(path, ignored).parent_path();
   if (!fs::is_directory(folder, ignored)) fail("{}: no such folder", folder.string());
+  if (access != DatabaseAccess::kRead && ::access(folder.c_str(), W_OK) != 0) {
+    fail("{}: cannot write to its folder: {}", path.string(), std::strerror(errno));
+  }
+}
+
+// In WAL mode readers too write beside the file. Where they cannot, and no log shows that somebody else does,
+// the file is read as one that never changes.
+bool must_be_immutable(const fs::path& path, DatabaseAccess access) {
+  std::error_code ignored;
+  return access == DatabaseAccess::kRead && ::access(path.parent_path().c_str(), W_OK) != 0 &&
+         !fs::exists(path.string() + "-wal", ignored);
+}
+
+std::string immutable_uri(const std::string& path) {
+  std::string uri = "file:";
+  for (const char c : path) {
+    if (c == '?' || c == '#' || c == '%') {
+      uri += fmt::format("%{:02x}", c);
+    } else {
+      uri += c;
+    }
+  }
+  return uri + "?immutable=1";
 }
 
 void execute_on(const SqliteConnection& connection, const char* sql) {
@@ -109,8 +134,13 @@ Database::Database(const fs::path& path, const DatabaseOptions& options)
   c.path = path;
   c.busy_timeout = options.busy_timeout;
   // An absolute path can be neither ":memory:" nor "file:…?…".
-  const std::string absolute = fs::absolute(path).string();
-  if (sqlite3_open_v2(absolute.c_str(), &c.handle, open_flags(options.access), nullptr) != SQLITE_OK) {
+  std::string name = fs::absolute(path).string();
+  int flags = open_flags(options.access);
+  if (must_be_immutable(name, options.access)) {
+    name = immutable_uri(name);
+    flags |= SQLITE_OPEN_URI;
+  }
+  if (sqlite3_open_v2(name.c_str(), &c.handle, flags, nullptr) != SQLITE_OK) {
     if (c.handle == nullptr) throw std::bad_alloc();
     fail_at(c);
   }

@@ -38,7 +38,8 @@ struct SqliteConnection;  // sqlite.cc
 class Database {
  public:
   // Opens and reads the header, so that a file of another kind fails here. `path` is always a file, never a
-  // URI or a database in memory.
+  // URI or a database in memory. With kRead, a file in a folder that we cannot write to and that nobody is
+  // writing must stay as it is while it is open.
   explicit Database(const std::filesystem::path& path, const DatabaseOptions& options = {});
   Database(Database&&) = default;
   Database& operator=(Database&&) = default;

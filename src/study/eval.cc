@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "io/json.h"
 
 namespace buoy {
 
@@ -83,19 +84,112 @@ std::vector<SampleResult> answer(const EvalModel& model, std::span<const EvalJob
 
 }  // namespace
 
+std::string to_message(std::span<const SampleResult> results) {
+  Json list = Json::array();
+  for (const SampleResult& r : results) {
+    list.push_back({r.key.model, r.key.data, r.key.condition, r.key.sample, r.number, r.task, r.prompt,
+                    r.answer, r.score.em, r.score.substring, r.score.f1, r.prompt_tokens, r.steps,
+                    r.commit_step, r.seconds});
+  }
+  return list.dump();
+}
+
+std::vector<SampleResult> from_message(const std::string& text) {
+  std::vector<SampleResult> results;
+  for (const Json& r : parse_json(text, "message of a rank")) {
+    results.push_back({.key = {r[0], r[1], r[2], r[3]},
+                       .number = r[4],
+                       .task = r[5],
+                       .prompt = r[6],
+                       .answer = r[7],
+                       .score = {.em = r[8], .substring = r[9], .f1 = r[10]},
+                       .prompt_tokens = r[11],
+                       .steps = r[12],
+                       .commit_step = r[13].get<std::vector<Index>>(),
+                       .seconds = r[14]});
+  }
+  return results;
+}
+
+namespace {
+
+// Places in `jobs` of what is still to be done, similar lengths together, cut into batches.
+std::vector<std::vector<std::size_t>> plan_batches(std::span<const EvalJob> jobs, Index batch_size,
+                                                   const RunStore& store) {
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (!store.done().contains(jobs[i].key)) open.push_back(i);
+  }
+  std::ranges::stable_sort(open, {}, [&](std::size_t i) { return jobs[i].ids.size(); });
+  std::vector<std::vector<std::size_t>> batches;
+  for (std::size_t first = 0; first < open.size(); first += static_cast<std::size_t>(batch_size)) {
+    const std::size_t last = std::min(open.size(), first + static_cast<std::size_t>(batch_size));
+    batches.emplace_back(open.begin() + static_cast<Index>(first), open.begin() + static_cast<Index>(last));
+  }
+  return batches;
+}
+
+std::vector<EvalJob> pick(std::span<const EvalJob> jobs, std::span<const std::size_t> places) {
+  std::vector<EvalJob> picked;
+  for (const std::size_t i : places) picked.push_back(jobs[i]);
+  return picked;
+}
+
+Index done_before(std::span<const EvalJob> jobs, const RunStore& store) {
+  return std::ranges::count_if(jobs, [&](const EvalJob& job) { return store.done().contains(job.key); });
+}
+
+// Rank 0: an empty message asks for work, any other brings results; an empty answer says that there is no
+// more.
+void hand_out(Ranks& ranks, std::span<const EvalJob> jobs, Index batch_size, RunStore& store,
+              const std::function<void(Index done)>& progress) {
+  const auto batches = plan_batches(jobs, batch_size, store);
+  std::size_t next = 0;
+  std::vector<int> idle;
+  while (std::ssize(idle) < ranks.count() - 1) {
+    const RankMessage message = ranks.receive();
+    if (!message.text.empty()) {
+      const std::vector<SampleResult> results = from_message(message.text);
+      store.add(results);
+      if (progress) progress(std::ssize(results));
+    }
+    if (next < batches.size()) {
+      ranks.send(message.from, Json(batches[next++]).dump());
+    } else {
+      idle.push_back(message.from);
+    }
+  }
+  // All together: a rank that went ahead would ask for work of the next model while this one is not done.
+  for (const int rank : idle) ranks.send(rank, "");
+}
+
+void take_work(Ranks& ranks, const EvalModel& model, std::span<const EvalJob> jobs) {
+  ranks.send(0, "");
+  while (true) {
+    const std::string batch = ranks.receive().text;
+    if (batch.empty()) return;
+    const auto places = parse_json(batch, "message of rank 0").get<std::vector<std::size_t>>();
+    ranks.send(0, to_message(answer(model, pick(jobs, places))));
+  }
+}
+
+}  // namespace
+
 void evaluate(const EvalModel& model, std::vector<EvalJob> jobs, Index batch_size, RunStore& store,
               const std::function<void(Index done)>& progress) {
-  const Index before = std::ssize(jobs);
-  std::erase_if(jobs, [&](const EvalJob& job) { return store.done().contains(job.key); });
-  if (progress) progress(before - std::ssize(jobs));
-  std::ranges::stable_sort(jobs, {}, [](const EvalJob& job) { return job.ids.size(); });
-  const std::span<const EvalJob> all(jobs);
-  for (std::size_t first = 0; first < jobs.size();) {
-    const std::size_t count = std::min(jobs.size() - first, static_cast<std::size_t>(batch_size));
-    store.add(answer(model, all.subspan(first, count)));
-    first += count;
-    if (progress) progress(static_cast<Index>(count));
+  if (progress) progress(done_before(jobs, store));
+  for (const std::vector<std::size_t>& batch : plan_batches(jobs, batch_size, store)) {
+    store.add(answer(model, pick(jobs, batch)));
+    if (progress) progress(std::ssize(batch));
   }
+}
+
+void evaluate_on(Ranks& ranks, const EvalModel& model, std::vector<EvalJob> jobs, Index batch_size,
+                 RunStore* store, const std::function<void(Index done)>& progress) {
+  if (ranks.count() == 1) return evaluate(model, std::move(jobs), batch_size, *store, progress);
+  if (!ranks.leads()) return take_work(ranks, model, jobs);
+  if (progress) progress(done_before(jobs, *store));
+  hand_out(ranks, jobs, batch_size, *store, progress);
 }
 
 }  // namespace buoy

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "study/ranks.h"
 #include "study/run_store.h"
 #include "study/tracer.h"
 
@@ -42,6 +43,16 @@ struct EvalModel {
   const Tokenizer& tokenizer;
   GenerateBatch generate;
 };
+
+// A batch of results as text, from one rank to another.
+std::string to_message(std::span<const SampleResult> results);
+std::vector<SampleResult> from_message(const std::string& text);
+
+// The same on many ranks, all of which call it with the same jobs: rank 0 hands out batches and stores what
+// comes back, the others answer, each taking the next batch as it finishes one. `store` is rank 0's; the
+// others pass nullptr. Alone it is evaluate().
+void evaluate_on(Ranks& ranks, const EvalModel& model, std::vector<EvalJob> jobs, Index batch_size,
+                 RunStore* store, const std::function<void(Index done)>& progress);
 
 // Answers the jobs that the store does not have yet, similar lengths together, and stores each batch before
 // `progress` is told of it. A sample's answer depends neither on its batch nor on what was done before.

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# An evaluation on three ranks gives what one process gives; a rank that dies ends the job, and the same command completes it.
+# usage: ranks_test.sh BUOY
+set -euo pipefail
+buoy=$1
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+command -v mpirun >/dev/null || { echo "FAIL: mpirun is not installed"; exit 1; }
+ldd "$buoy" | grep -q libmpi || { echo "FAIL: this build has no MPI"; exit 1; }
+launch=(mpirun --oversubscribe -n 3)
+[ "$(id -u)" != 0 ] || launch+=(--allow-run-as-root)
+eval_args=(eval --data "$root/data/micro_test.jsonl" --limit 10 --gen-length 16 --steps 8 --batch-size 1 --threads 1 --log-samples)
+results() { sed 's/,"seconds":[^}]*//' "$1/samples.jsonl"; }
+same() { cmp <(results "$1") <(results "$2") && cmp "$1/scores.csv" "$2/scores.csv"; }
+
+"$buoy" "${eval_args[@]}" -o "$work/one" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+"${launch[@]}" "$buoy" "${eval_args[@]}" -o "$work/three" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+same "$work/one" "$work/three" || { echo "FAIL: three ranks differ from one process"; exit 1; }
+
+# Kill a worker as soon as something is stored.
+"${launch[@]}" "$buoy" "${eval_args[@]}" -o "$work/broken" >"$work/log" 2>&1 &
+job=$!
+stored() { python3 -c "
+import sqlite3, sys
+try: print(sqlite3.connect(sys.argv[1]).execute('select count(*) from samples').fetchone()[0])
+except sqlite3.Error: print(0)" "$work/broken/run.db" 2>/dev/null; }
+for _ in $(seq 200); do
+  [ -e "$work/broken/run.db" ] && [ "$(stored)" -gt 0 ] && break
+  sleep 0.05
+done
+worker=$(for p in $(pgrep -f "$work/broken"); do
+  tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=2$' && echo "$p"
+done | head -1)
+[ -n "$worker" ] || { echo "FAIL: found no rank 2"; cat "$work/log"; exit 1; }
+kill -9 "$worker"
+wait $job && { echo "FAIL: the job went on without its rank"; exit 1; }
+kept=$(stored)
+grep -qE 'rank 2|signal 9|Killed' "$work/log" || { echo "FAIL: nothing says why the job ended"; cat "$work/log"; exit 1; }
+"${launch[@]}" "$buoy" "${eval_args[@]}" -o "$work/broken" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+same "$work/one" "$work/broken" || { echo "FAIL: the resumed job differs"; exit 1; }
+
+# A rank that fails says which and why, and takes the others with it.
+"${launch[@]}" "$buoy" "${eval_args[@]}" --model nowhere -o "$work/none" >"$work/log" 2>&1 && { echo "FAIL: no error"; exit 1; }
+grep -qE 'rank [0-2]: nowhere: no such model' "$work/log" || { cat "$work/log"; exit 1; }
+echo "3 ranks as 1 process; a killed rank ended the job after $kept samples, and it was completed"
