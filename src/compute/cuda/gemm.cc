@@ -19,7 +19,7 @@ constexpr Index kWorkspace = Index{32} << 20;
 constexpr int kProposals = 16, kTimedRuns = 3;
 
 void check_blas(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS) fail("cuda: {}: {}", what, cublasLtGetStatusString(status));
+  if (status != CUBLAS_STATUS_SUCCESS) fail("cuda: {}: {}", what, cublas_lt().status_string(status));
 }
 
 cudaDataType_t data_type(DType dtype) {
@@ -36,24 +36,23 @@ std::uint32_t alignment(Index cols, DType dtype) {
 struct Layout {
   cublasLtMatrixLayout_t handle = nullptr;
   Layout(DType dtype, Index rows, Index cols, Index stride) {
-    check_blas(cublasLtMatrixLayoutCreate(&handle, data_type(dtype), static_cast<std::uint64_t>(rows),
-                                          static_cast<std::uint64_t>(cols), stride),
+    check_blas(cublas_lt().create_layout(&handle, data_type(dtype), static_cast<std::uint64_t>(rows),
+                                         static_cast<std::uint64_t>(cols), stride),
                "describe a matrix");
   }
   Layout(const Layout&) = delete;
   Layout& operator=(const Layout&) = delete;
-  ~Layout() { cublasLtMatrixLayoutDestroy(handle); }
+  ~Layout() { cublas_lt().destroy_layout(handle); }
 };
 
 template <typename T>
 void set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t name, const T& value) {
-  check_blas(cublasLtMatmulDescSetAttribute(desc, name, &value, sizeof(value)), "describe a product");
+  check_blas(cublas_lt().set_product(desc, name, &value, sizeof(value)), "describe a product");
 }
 
 template <typename T>
 void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t name, T value) {
-  check_blas(cublasLtMatmulPreferenceSetAttribute(preference, name, &value, sizeof(value)),
-             "state a preference");
+  check_blas(cublas_lt().set_preference(preference, name, &value, sizeof(value)), "state a preference");
 }
 
 // Split K sums parts of a row in an order of its own.
@@ -61,10 +60,10 @@ bool sums_in_order(const cublasLtMatmulAlgo_t& algorithm) {
   std::int32_t parts = 1;
   std::uint32_t scheme = 0;
   std::size_t written = 0;
-  cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts, sizeof(parts),
-                                       &written);
-  cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
-                                       sizeof(scheme), &written);
+  cublas_lt().algorithm_attribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts, sizeof(parts),
+                                  &written);
+  cublas_lt().algorithm_attribute(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof(scheme),
+                                  &written);
   return parts <= 1 && scheme == CUBLASLT_REDUCTION_SCHEME_NONE;
 }
 
@@ -83,7 +82,7 @@ struct Gemms::Call {
         a(w.weights.dtype(), w.inputs(), w.outputs(), w.inputs()),
         b(w.weights.dtype(), w.inputs(), rows, w.inputs()),
         d(y, w.outputs(), rows, w.outputs()) {
-    check_blas(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
+    check_blas(cublas_lt().create_product(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
     set(product, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
     if (w.bias_f32.empty()) return;
     set(product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
@@ -93,16 +92,16 @@ struct Gemms::Call {
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
-  ~Call() { cublasLtMatmulDescDestroy(product); }
+  ~Call() { cublas_lt().destroy_product(product); }
 };
 
 Gemms::Gemms(std::shared_ptr<Stream> stream, Pool& pool)
     : stream_(std::move(stream)), pool_(pool), workspace_(allocate_for_good(kWorkspace)) {
-  check_blas(cublasLtCreate(&handle_), "open cuBLASLt");
+  check_blas(cublas_lt().create(&handle_), "open cuBLASLt");
 }
 
 Gemms::~Gemms() {
-  cublasLtDestroy(handle_);
+  cublas_lt().destroy(handle_);
 }
 
 void Gemms::run(const Tensor& x, const CudaLinear& w, Store store, const Tensor& y) {
@@ -203,7 +202,7 @@ cublasLtMatmulAlgo_t Gemms::fastest(std::span<const cublasLtMatmulAlgo_t> algori
 // What the library proposes for a shape, best first, without those that split K.
 std::vector<cublasLtMatmulAlgo_t> Gemms::proposals(const Call& call) {
   cublasLtMatmulPreference_t preference = nullptr;
-  check_blas(cublasLtMatmulPreferenceCreate(&preference), "state a preference");
+  check_blas(cublas_lt().create_preference(&preference), "state a preference");
   const std::uint32_t in = alignment(call.w.inputs(), call.w.weights.dtype());
   const std::uint32_t out = alignment(call.w.outputs(), call.y_type);
   prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(kWorkspace));
@@ -216,9 +215,9 @@ std::vector<cublasLtMatmulAlgo_t> Gemms::proposals(const Call& call) {
   std::array<cublasLtMatmulHeuristicResult_t, kProposals> results{};
   int count = 0;
   const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(handle_, call.product, call.a.handle, call.b.handle, call.d.handle,
-                                     call.d.handle, preference, kProposals, results.data(), &count);
-  cublasLtMatmulPreferenceDestroy(preference);
+      cublas_lt().propose(handle_, call.product, call.a.handle, call.b.handle, call.d.handle, call.d.handle,
+                          preference, kProposals, results.data(), &count);
+  cublas_lt().destroy_preference(preference);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   check_blas(status, "choose an algorithm");
   std::vector<cublasLtMatmulAlgo_t> usable;
@@ -234,9 +233,9 @@ bool Gemms::start(const Call& call, const cublasLtMatmulAlgo_t& algorithm, const
   const float one = 1, keep = store == Store::kAdd ? 1.0f : 0.0f;
   void* to = address(y);
   const cublasStatus_t status =
-      cublasLtMatmul(handle_, call.product, &one, address(call.w.weights), call.a.handle, address(x),
-                     call.b.handle, &keep, to, call.d.handle, to, call.d.handle, &algorithm,
-                     workspace_->data(), static_cast<std::size_t>(kWorkspace), *stream_);
+      cublas_lt().multiply(handle_, call.product, &one, address(call.w.weights), call.a.handle, address(x),
+                           call.b.handle, &keep, to, call.d.handle, to, call.d.handle, &algorithm,
+                           workspace_->data(), static_cast<std::size_t>(kWorkspace), *stream_);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
   check_blas(status, "start a product");
   return true;

@@ -7,9 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include <cublasLt.h>
-
 #include "compute/backend.h"
+#include "compute/cuda/cublas_lt.h"
 #include "compute/cuda/memory.h"
 
 namespace buoy::cuda {
