@@ -18,6 +18,8 @@ function(buoy_room name)
   if(BUOY_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE buoy_${name} GTest::gtest_main)
+    # Tests are compiled more often than they are waited for.
+    target_compile_options(${name}_test PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
     target_compile_definitions(${name}_test PRIVATE BUOY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     add_dependencies(unit_tests ${name}_test)
     gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
