@@ -1,4 +1,4 @@
-// What kind of token stands at a position: the classes of DEFINITIONS, "Structure and content".
+// What kind of token stands at a position: the classes of docs/definitions.md, "Structure and content".
 #pragma once
 
 #include <optional>
