@@ -60,8 +60,8 @@ constexpr std::array<Analysis, 9> kAnalyses = {{
      "through all "
      "layers. "
      "Gold lift above 1 means that the answer draws more on the passage that holds the evidence than on the "
-     "others, "
-     "beyond what position and length explain.",
+     "others, compared "
+     "with uniform attention.",
      flow},
     {"classes", "Structure or content?",
      "Tokens are sorted into structure (spaces, punctuation, template and function words) and content; lift "

@@ -85,7 +85,11 @@ const std::array<SectionPlan, 9> kSections = {{
     {"heads", head_figures, {}, ""},
     {"dormant", dormant_figures, {}, ""},
     {"flow", flow_figures, kFlow,
-     "Under sum pooling long passages win, which is why the per-token form stands beside it."},
+     "Under sum pooling long passages win, which is why the per-token form stands beside it. Uniform "
+     "attention takes out part of "
+     "what position does, not all: where the lift rises or falls with the place of the gold passage, compare "
+     "places before "
+     "reading it as a preference for the evidence."},
     {"classes", class_figures, kClasses, "BOS, masks and EOS are neither structure nor content."},
     {"tasks", task_figures, {}, ""},
 }};
