@@ -8,7 +8,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 command -v mpirun >/dev/null || { echo "FAIL: mpirun is not installed"; exit 1; }
-ldd "$buoy" | grep -q libmpi || { echo "FAIL: this build has no MPI"; exit 1; }
+# Not through a pipe: grep would leave early, and under pipefail the one who still writes would count as failed.
+[[ $(ldd "$buoy") == *libmpi* ]] || { echo "FAIL: this build has no MPI"; exit 1; }
 launch=(mpirun --oversubscribe -n 3)
 [ "$(id -u)" != 0 ] || launch+=(--allow-run-as-root)
 eval_args=(eval --data "$root/data/micro_test.jsonl" --limit 10 --gen-length 16 --steps 8 --batch-size 1 --threads 1 --log-samples)
@@ -30,9 +31,10 @@ for _ in $(seq 200); do
   [ -e "$work/broken/run.db" ] && [ "$(stored)" -gt 0 ] && break
   sleep 0.05
 done
-worker=$(for p in $(pgrep -f "$work/broken"); do
-  tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=2$' && echo "$p"
-done | head -1)
+worker=
+for p in $(pgrep -f "$work/broken"); do
+  grep -qzx 'OMPI_COMM_WORLD_RANK=2' "/proc/$p/environ" 2>/dev/null && worker=$p && break
+done
 [ -n "$worker" ] || { echo "FAIL: found no rank 2"; cat "$work/log"; exit 1; }
 kill -9 "$worker"
 wait $job && { echo "FAIL: the job went on without its rank"; exit 1; }
