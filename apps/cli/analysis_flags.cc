@@ -5,6 +5,7 @@
 
 #include "apps/cli/progress.h"
 #include "base/error.h"
+#include "io/json.h"
 
 namespace buoy {
 namespace {
@@ -52,6 +53,20 @@ CollectOptions AnalysisFlags::options() const {
   if (k < 1) fail_usage("--top-anchors is {}, expected at least 1", k);
   made.analysis.anchors = {.rule = *parse_anchor_rule(anchor_rule), .epsilon = epsilon, .k = k};
   return made;
+}
+
+std::string AnalysisFlags::given() const {
+  for (const char* flag : {"--only", "--anchors", "--epsilon", "--top-anchors"}) {
+    if (verb_->count(flag) > 0) return flag;
+  }
+  return "";
+}
+
+Json AnalysisFlags::to_json() const {
+  const CollectOptions made = options();
+  Json json = {{"anchors", describe(made.analysis.anchors)}, {"analyses", Json::array()}};
+  for (const Analysis* analysis : made.analyses) json["analyses"].push_back(analysis->name);
+  return json;
 }
 
 std::string describe(const AnchorOptions& options) {

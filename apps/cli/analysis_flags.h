@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "io/json_fwd.h"
 #include "report/study_page.h"
 #include "study/collect.h"
 
@@ -21,6 +22,9 @@ struct AnalysisFlags {
   void add_to(CLI::App& verb);
   // Throws UsageError for names that do not exist and for numbers without effect.
   CollectOptions options() const;
+  // The first of these flags that was given; empty when none was.
+  std::string given() const;
+  Json to_json() const;
 
  private:
   CLI::App* verb_ = nullptr;

@@ -114,8 +114,8 @@ void run(const Options& options) {
       progress.advance();
       continue;
     }
-    const std::vector<Trace> traces = trace_batch(model.source(), batch, first);
-    for (std::size_t i = 0; i < traces.size(); ++i) write_trace(paths[i], traces[i]);
+    const std::vector<TracedSample> samples = trace_batch(model.source(), batch, first);
+    for (std::size_t i = 0; i < samples.size(); ++i) write_trace(paths[i], samples[i].trace);
     first += std::ssize(batch);
     progress.advance(std::ssize(batch));
   }

@@ -22,6 +22,13 @@ std::string choose_template(const std::string& wanted, const std::filesystem::pa
   return std::filesystem::equivalent(directory.parent_path(), bundled, none) ? "micro" : "unified";
 }
 
+GenerateBatch generator(const Transformer& model, const SamplerFlags& sampler) {
+  return [&model, sampler](std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer,
+                           SampleStreams streams) {
+    return generate(model, prompts, sampler, observer, streams);
+  };
+}
+
 }  // namespace
 
 void RecordFlags::add_to(CLI::App& verb) {
@@ -101,18 +108,23 @@ TracingModel::TracingModel(const EngineOptions& options, const SamplerFlags& sam
                           {"chat_template", chat_.has_value()},
                           {"backend", engine_.backend->name()},
                           {"record", to_json(settings)}};
-  source_.emplace(TraceSource{
-      .model = model,
-      .tokenizer = *tokenizer_,
-      .generate = [&model, sampler](
-                      std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer,
-                      SampleStreams streams) { return generate(model, prompts, sampler, observer, streams); },
-      .record = settings,
-      .name = name_of_directory(directory_),
-      .model_hash = fingerprint_model(directory_, Checkpoint::open(directory_)),
-      .tokenizer_hash = fingerprint_tokenizer(directory_),
-      .buoy_version = BUOY_VERSION,
-      .settings = described.dump()});
+  source_.emplace(TraceSource{.model = model,
+                              .tokenizer = *tokenizer_,
+                              .generate = generator(model, sampler),
+                              .record = settings,
+                              .name = name_of_directory(directory_),
+                              .model_hash = fingerprint_model(directory_, Checkpoint::open(directory_)),
+                              .tokenizer_hash = fingerprint_tokenizer(directory_),
+                              .buoy_version = BUOY_VERSION,
+                              .settings = described.dump()});
+}
+
+TraceSource TracingModel::variant(const SamplerFlags& sampler,
+                                  const InterventionSettings* intervention) const {
+  TraceSource made = *source_;
+  made.generate = generator(*engine_.model, sampler);
+  made.intervention = intervention;
+  return made;
 }
 
 TraceExample TracingModel::example(const QaItem& item) const {
@@ -128,7 +140,10 @@ TraceExample TracingModel::example(const std::string& prompt) const {
 std::vector<Trace> TracingModel::trace(std::span<const QaItem> items, SampleStreams streams) const {
   std::vector<TraceExample> examples;
   for (const QaItem& item : items) examples.push_back(example(item));
-  return trace_batch(*source_, examples, streams);
+  std::vector<Trace> traces;
+  for (TracedSample& sample : trace_batch(*source_, examples, streams))
+    traces.push_back(std::move(sample.trace));
+  return traces;
 }
 
 }  // namespace buoy

@@ -52,6 +52,8 @@ class TracingModel {
                const DataFlags& data);
 
   const TraceSource& source() const { return *source_; }
+  // The same model with other sampler settings, or under an intervention, which must outlive it.
+  TraceSource variant(const SamplerFlags& sampler, const InterventionSettings* intervention) const;
   const ModelConfig& config() const { return engine_.model->config(); }
   std::vector<Trace> trace(std::span<const QaItem> items, SampleStreams streams) const;
   TraceExample example(const QaItem& item) const;

@@ -54,31 +54,54 @@ QaItem under(const Condition& condition, const QaItem& item, const Retrieve& ret
 
 namespace {
 
+// Numbers of heads would outweigh all the rest of a run's store.
+Measurements without_heads(const Trace& trace, const CollectOptions& options) {
+  Measurements kept;
+  const TraceWithNull traces(trace);
+  for (const Analysis* analysis : options.analyses) {
+    for (Measurement& m : measure(*analysis, traces, options.analysis)) {
+      if (m.head < 0) kept.push_back(std::move(m));
+    }
+  }
+  return kept;
+}
+
+SampleResult result_of(const TraceSource& source, const EvalJob& job, const Generation& made) {
+  SampleResult result;
+  result.key = job.key;
+  result.number = job.number;
+  result.task = job.example.item.task;
+  result.prompt = job.prompt;
+  result.answer = answer_text(source.tokenizer, source.model.config(), made.generated());
+  result.score = score_answer(result.answer, job.example.item.answers);
+  result.prompt_tokens = std::ssize(job.example.prompt.ids);
+  result.steps = made.steps;
+  result.commit_step = made.commit_step;
+  return result;
+}
+
 std::vector<SampleResult> answer(const EvalModel& model, std::span<const EvalJob> jobs) {
-  std::vector<std::vector<TokenId>> prompts;
-  std::vector<Index> streams;
+  const TraceSource& source = model.variants[static_cast<std::size_t>(jobs.front().variant)];
+  std::vector<TraceExample> examples;
+  std::vector<Index> numbers;
   for (const EvalJob& job : jobs) {
-    prompts.push_back(job.ids);
-    streams.push_back(job.number);
+    examples.push_back(job.example);
+    numbers.push_back(job.number);
   }
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<Generation> made = model.generate(prompts, nullptr, SampleStreams(streams));
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   std::vector<SampleResult> results;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const EvalJob& job = jobs[i];
-    const std::string text = answer_text(model.tokenizer, model.model.config(), made[i].generated());
-    results.push_back({.key = job.key,
-                       .number = job.number,
-                       .task = job.item.task,
-                       .prompt = job.prompt,
-                       .answer = text,
-                       .score = score_answer(text, job.item.answers),
-                       .prompt_tokens = std::ssize(job.ids),
-                       .steps = made[i].steps,
-                       .commit_step = made[i].commit_step,
-                       .seconds = elapsed.count() / static_cast<double>(jobs.size())});
+  if (model.trace != nullptr) {
+    const std::vector<TracedSample> made = trace_batch(source, examples, SampleStreams(numbers));
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      results.push_back(result_of(source, jobs[i], made[i].generation));
+      results.back().seen = without_heads(made[i].trace, *model.trace);
+    }
+  } else {
+    const std::vector<Generation> made = generate_batch(source, examples, SampleStreams(numbers));
+    for (std::size_t i = 0; i < jobs.size(); ++i) results.push_back(result_of(source, jobs[i], made[i]));
   }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  for (SampleResult& r : results) r.seconds = elapsed.count() / static_cast<double>(jobs.size());
   return results;
 }
 
@@ -89,7 +112,7 @@ std::string to_message(std::span<const SampleResult> results) {
   for (const SampleResult& r : results) {
     list.push_back({r.key.model, r.key.data, r.key.condition, r.key.sample, r.number, r.task, r.prompt,
                     r.answer, r.score.em, r.score.substring, r.score.f1, r.prompt_tokens, r.steps,
-                    r.commit_step, r.seconds});
+                    r.commit_step, r.seconds, measurements_to_json(r.seen)});
   }
   return list.dump();
 }
@@ -106,25 +129,30 @@ std::vector<SampleResult> from_message(const std::string& text) {
                        .prompt_tokens = r[11],
                        .steps = r[12],
                        .commit_step = r[13].get<std::vector<Index>>(),
-                       .seconds = r[14]});
+                       .seconds = r[14],
+                       .seen = measurements_from_json(r[15].get<std::string>(), "message of a rank")});
   }
   return results;
 }
 
 namespace {
 
-// Places in `jobs` of what is still to be done, similar lengths together, cut into batches.
+// Places in `jobs` of what is still to be done, by variant, similar lengths together, cut into batches.
 std::vector<std::vector<std::size_t>> plan_batches(std::span<const EvalJob> jobs, Index batch_size,
                                                    const RunStore& store) {
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!store.done().contains(jobs[i].key)) open.push_back(i);
   }
-  std::ranges::stable_sort(open, {}, [&](std::size_t i) { return jobs[i].ids.size(); });
+  std::ranges::stable_sort(
+      open, {}, [&](std::size_t i) { return std::pair(jobs[i].variant, jobs[i].example.prompt.ids.size()); });
   std::vector<std::vector<std::size_t>> batches;
-  for (std::size_t first = 0; first < open.size(); first += static_cast<std::size_t>(batch_size)) {
-    const std::size_t last = std::min(open.size(), first + static_cast<std::size_t>(batch_size));
-    batches.emplace_back(open.begin() + static_cast<Index>(first), open.begin() + static_cast<Index>(last));
+  for (const std::size_t i : open) {
+    if (batches.empty() || std::ssize(batches.back()) == batch_size ||
+        jobs[batches.back().back()].variant != jobs[i].variant) {
+      batches.emplace_back();
+    }
+    batches.back().push_back(i);
   }
   return batches;
 }

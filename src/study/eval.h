@@ -32,16 +32,19 @@ QaItem under(const Condition& condition, const QaItem& item, const Retrieve& ret
 // One sample to be answered.
 struct EvalJob {
   RunKey key;
-  Index number = 0;  // place in the dataset: names the stream of random draws
-  QaItem item;       // as its condition has it
+  Index number = 0;      // place in the dataset: names the stream of random draws
+  Index variant = 0;     // of the model
+  TraceExample example;  // the item as its condition has it
   std::string prompt;
-  std::vector<TokenId> ids;
 };
 
+// A model, in one variant or several: other sampler settings, or under an intervention. A batch has jobs of
+// one variant.
 struct EvalModel {
-  const Transformer& model;
-  const Tokenizer& tokenizer;
-  GenerateBatch generate;
+  std::vector<TraceSource> variants;
+  // Set: attention is recorded on the same pass, and each sample keeps what these analyses say of it, layer
+  // by layer; numbers of single heads are left out.
+  const CollectOptions* trace = nullptr;
 };
 
 // A batch of results as text, from one rank to another.

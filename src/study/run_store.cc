@@ -10,7 +10,7 @@
 namespace buoy {
 namespace {
 
-constexpr Index kApplication = 0x42754F79, kVersion = 1;  // "BuOy"
+constexpr Index kApplication = 0x42754F79, kVersion = 2;  // "BuOy"
 
 constexpr const char* kSchema = R"(
   CREATE TABLE run (settings TEXT NOT NULL);
@@ -19,7 +19,8 @@ constexpr const char* kSchema = R"(
     number INTEGER NOT NULL, task TEXT NOT NULL, prompt TEXT NOT NULL, answer TEXT NOT NULL,
     em REAL NOT NULL, substring REAL NOT NULL, f1 REAL NOT NULL,
     prompt_tokens INTEGER NOT NULL, steps INTEGER NOT NULL, commit_step TEXT NOT NULL, seconds REAL NOT NULL,
-    PRIMARY KEY (model, data, condition, sample)) WITHOUT ROWID;
+    seen TEXT NOT NULL,
+    PRIMARY KEY (model, data, condition, sample));
 )";
 
 std::string text_of(const Statement& row, int column) {
@@ -101,21 +102,62 @@ void RunStore::add(std::span<const SampleResult> results) {
   Transaction transaction(database_);
   Statement insert(
       database_,
-      "INSERT INTO samples VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
+      "INSERT INTO samples VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)");
   for (const SampleResult& r : results) {
-    const std::string commits = Json(r.commit_step).dump();
+    const std::string commits = Json(r.commit_step).dump(), seen = measurements_to_json(r.seen);
     insert
         .bind({r.key.model, r.key.data, r.key.condition, r.key.sample, r.number, r.task, r.prompt, r.answer,
-               r.score.em, r.score.substring, r.score.f1, r.prompt_tokens, r.steps, commits, r.seconds})
+               r.score.em, r.score.substring, r.score.f1, r.prompt_tokens, r.steps, commits, r.seconds, seen})
         .run();
   }
   transaction.commit();
   for (const SampleResult& r : results) done_.insert(r.key);
 }
 
+void RunStore::each_seen(const std::function<void(const SampleResult& sample)>& take) const {
+  Statement row(database_,
+                "SELECT model, data, condition, sample, number, task, seen FROM samples WHERE seen <> '' "
+                "ORDER BY model, data, condition, number, sample");
+  while (row.step()) {
+    SampleResult r;
+    r.key = {text_of(row, 0), text_of(row, 1), text_of(row, 2), text_of(row, 3)};
+    r.number = row.integer(4);
+    r.task = text_of(row, 5);
+    r.seen = measurements_from_json(row.text(6), database_.path().string());
+    take(r);
+  }
+}
+
+std::string measurements_to_json(const Measurements& measurements) {
+  if (measurements.empty()) return "";
+  Json list = Json::array();
+  for (const Measurement& m : measurements) {
+    list.push_back({m.quantity, m.layer, m.head, m.part, m.value, m.weight, m.null ? Json(*m.null) : Json()});
+  }
+  return list.dump();
+}
+
+Measurements measurements_from_json(std::string_view text, std::string_view place) {
+  if (text.empty()) return {};
+  Measurements measurements;
+  for (const Json& m : parse_json(text, place)) {
+    measurements.push_back({.quantity = m[0],
+                            .layer = m[1],
+                            .head = m[2],
+                            .part = m[3],
+                            .value = m[4],
+                            .weight = m[5],
+                            .null = m[6].is_null() ? std::nullopt : std::optional<double>(m[6])});
+  }
+  return measurements;
+}
+
 std::vector<SampleResult> RunStore::results() const {
   std::vector<SampleResult> results;
-  Statement row(database_, "SELECT * FROM samples ORDER BY model, data, condition, number, sample");
+  Statement row(database_,
+                "SELECT model, data, condition, sample, number, task, prompt, answer, em, substring, f1, "
+                "prompt_tokens, steps, commit_step, seconds FROM samples "
+                "ORDER BY model, data, condition, number, sample");
   while (row.step()) {
     SampleResult r{.key = {text_of(row, 0), text_of(row, 1), text_of(row, 2), text_of(row, 3)},
                    .number = row.integer(4),

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "analysis/measurement.h"
 #include "io/json_fwd.h"
 #include "io/sqlite.h"
 #include "study/answer_score.h"
@@ -29,6 +31,7 @@ struct SampleResult {
   Index prompt_tokens = 0, steps = 0;
   std::vector<Index> commit_step;
   double seconds = 0;  // its share of the batch's time: the only thing that differs between two runs
+  Measurements seen;   // what the analyses say of its attention; empty unless it was traced
 };
 
 // One run at a time: a second one on the same file is refused. One thread.
@@ -47,8 +50,11 @@ class RunStore {
 
   const std::set<RunKey>& done() const { return done_; }
 
-  // Everything, in the order of model, data, condition and number.
+  // Everything but what was seen, in the order of model, data, condition and number.
   std::vector<SampleResult> results() const;
+
+  // What was seen, sample by sample, in the same order; samples that were not traced are left out.
+  void each_seen(const std::function<void(const SampleResult& sample)>& take) const;
 
  private:
   class Lock;
@@ -56,6 +62,10 @@ class RunStore {
   Database database_;
   std::set<RunKey> done_;
 };
+
+// Measurements as JSON text and back. Throws Error at `place`.
+std::string measurements_to_json(const Measurements& measurements);
+Measurements measurements_from_json(std::string_view text, std::string_view place);
 
 // "/sampler/steps was 16, now 32; …": what differs between two sets of settings. Empty: nothing.
 std::string settings_difference(const Json& old_settings, const Json& new_settings);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "study/answer_score.h"
+#include "study/intervener.h"
 #include "text/utf8.h"
 
 namespace buoy {
@@ -41,7 +42,7 @@ class RecordingObserver : public GenerationObserver {
 };
 
 void record_finished(const TraceSource& source, std::span<const Generation> generations,
-                     std::vector<Recorder>& recorders) {
+                     std::vector<Recorder>& recorders, Intervener* intervener) {
   RecorderTap tap;
   std::vector<ForwardSequence> sequences;
   const Index first = 0;  // a pass reads at least one row
@@ -50,7 +51,22 @@ void record_finished(const TraceSource& source, std::span<const Generation> gene
     tap.recorders.push_back(&recorders[i]);
     sequences.push_back({.ids = generations[i].tokens, .read_rows = {&first, 1}});
   }
-  source.model.forward(sequences, &tap);
+  source.model.forward(sequences, intervener ? intervener->before_finished(generations, &tap) : &tap);
+}
+
+std::optional<Intervener> make_intervener(const TraceSource& source, std::span<const TraceExample> examples,
+                                          SampleStreams streams, GenerationObserver* inner) {
+  if (source.intervention == nullptr) return std::nullopt;
+  std::vector<const TokenizedPrompt*> prompts;
+  for (const TraceExample& example : examples) prompts.push_back(&example.prompt);
+  return std::optional<Intervener>(std::in_place, source.model, source.tokenizer, *source.intervention,
+                                   prompts, streams, inner);
+}
+
+std::vector<std::vector<TokenId>> ids_of(std::span<const TraceExample> examples) {
+  std::vector<std::vector<TokenId>> ids;
+  for (const TraceExample& example : examples) ids.push_back(example.prompt.ids);
+  return ids;
 }
 
 std::string label_of(const Tokenizer& tokenizer, TokenId id) {
@@ -104,23 +120,30 @@ class StatesTap : public Tap {
 
 }  // namespace
 
-std::vector<Trace> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
-                               SampleStreams streams) {
+std::vector<Generation> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                                       SampleStreams streams) {
+  std::optional<Intervener> intervener = make_intervener(source, examples, streams, nullptr);
+  return source.generate(ids_of(examples), intervener ? &*intervener : nullptr, streams);
+}
+
+std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                                      SampleStreams streams) {
   std::vector<Recorder> recorders;
-  std::vector<std::vector<TokenId>> prompts;
   for (const TraceExample& example : examples) {
     recorders.emplace_back(source.model.config(), source.record, example.prompt.layout);
-    prompts.push_back(example.prompt.ids);
   }
-  RecordingObserver observer(recorders, source.model.config().family->kind);
-  const std::vector<Generation> generations = source.generate(prompts, &observer, streams);
-  record_finished(source, generations, recorders);
-  std::vector<Trace> traces;
+  RecordingObserver recording(recorders, source.model.config().family->kind);
+  std::optional<Intervener> intervener = make_intervener(source, examples, streams, &recording);
+  GenerationObserver* observer = &recording;
+  if (intervener) observer = &*intervener;
+  std::vector<Generation> generations = source.generate(ids_of(examples), observer, streams);
+  record_finished(source, generations, recorders, intervener ? &*intervener : nullptr);
+  std::vector<TracedSample> samples;
   for (std::size_t i = 0; i < recorders.size(); ++i) {
-    traces.push_back(recorders[i].take());
-    describe(source, examples[i], generations[i], traces.back());
+    samples.push_back({.trace = recorders[i].take(), .generation = std::move(generations[i])});
+    describe(source, examples[i], samples.back().generation, samples.back().trace);
   }
-  return traces;
+  return samples;
 }
 
 QkExample record_qk(const Transformer& model, std::span<const TokenId> tokens, Index layer, Index head) {

@@ -10,6 +10,7 @@
 #include "model/transformer.h"
 #include "probe/recorder.h"
 #include "study/collect.h"
+#include "study/intervention.h"
 #include "study/tokenized_prompt.h"
 
 namespace buoy {
@@ -25,7 +26,8 @@ struct TraceSource {
   GenerateBatch generate;
   RecordSettings record;
   std::string name, model_hash, tokenizer_hash, buoy_version;
-  std::string settings;  // JSON; goes into every header
+  std::string settings;                                // JSON; goes into every header
+  const InterventionSettings* intervention = nullptr;  // what all passes run under, the finished one too
 };
 
 // One example: its prompt and, where it came from a dataset, its item.
@@ -34,9 +36,17 @@ struct TraceExample {
   QaItem item;  // answers empty: nothing is known about what is right
 };
 
-// One trace per example, generated in one batch; no trace depends on the others. Throws Error.
-std::vector<Trace> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
-                               SampleStreams streams);
+// Answers the examples in one batch, under the source's intervention; nothing is recorded. Throws Error.
+std::vector<Generation> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                                       SampleStreams streams);
+
+// The same with a trace of each example; no trace depends on the others. Throws Error.
+struct TracedSample {
+  Trace trace;
+  Generation generation;
+};
+std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                                      SampleStreams streams);
 
 // Score, cosine and norm of every query and key of one head over a sequence of at most kMaxQkPositions
 // tokens.
