@@ -67,6 +67,7 @@ class PromptTemplate {
     std::vector<Piece> pieces;
   };
   friend class TemplateParser;
+  friend class PromptWriter;
 
   std::string name_;
   bool raw_ = false;

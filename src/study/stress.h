@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,19 +29,23 @@ struct Stressor {
   std::string_view name;  // "irrelevant"; with a level it names a condition: "irrelevant=0.4"
   StressGroup group = StressGroup::kNoise;
   StressTarget target = StressTarget::kItem;
-  std::string_view title;                // of its curve: "Irrelevant passages"
-  std::string_view axis;                 // "share of passages that are irrelevant"
-  std::string_view explanation;          // one or two plain sentences
-  std::string_view needs;                // of an item: "a gold passage and another one"; empty: nothing
-  std::vector<std::string_view> levels;  // default ones, from the least stress (the baseline) to the most
+  std::string_view title;        // of its curve: "Irrelevant passages"
+  std::string_view axis;         // "share of passages that are irrelevant"
+  std::string_view explanation;  // one or two plain sentences
+  std::string_view needs;        // of an item: "a gold passage and another one"; empty: nothing
+  // Default ones, from the least stress (the baseline) to the most; empty: every whole number of the range.
+  std::vector<std::string_view> levels;
 
   std::vector<std::string_view> choices;  // of a categorical stressor, in order; empty: numeric
   double low = 0, high = 0;               // range of a numeric one, both inclusive
   bool whole = false;                     // whole numbers only
+  // A level counts passages, or places, among the k of a prompt, of which this many are for others: `high` is
+  // then k − reserved.
+  std::optional<Index> reserved;
 
   StressScale scale = StressScale::kLinear;
   double unit_size = 1;   // kLinear: what counts as one unit of stress, as 0.1
-  std::string_view unit;  // in words, of slopes: "points per 10 % of the passages"
+  std::string_view unit;  // of slopes, in words: "points per 10 % of the passages"; empty: has no slope
 
   bool categorical() const { return !choices.empty(); }
 };
@@ -69,16 +72,10 @@ struct StressLevel {
 };
 
 // "irrelevant" (its default levels), "irrelevant=0,0.5,0.9". The levels of one stressor, from the least
-// stress on: the first is the baseline. The defaults of gold-position are 1 … k, those of hop-distance end
-// where k passages do. Throws UsageError: an unknown stressor (lists the names), a level outside its range
-// (says which range), one given twice.
+// stress on: the first is the baseline. Default levels that do not fit into k passages are left out. Throws
+// UsageError: an unknown stressor (lists the names), a level outside its range (says which range), one given
+// twice.
 std::vector<StressLevel> parse_stress(std::string_view spec, const StressOptions& options);
-
-// A word or phrase that stands for another: an answer, or what a question is about.
-struct Substitute {
-  Index item = -1;  // place in the dataset
-  std::string text;
-};
 
 // Foreign text for stressed items: passages, answers and subjects of the dataset's other items. Views the
 // items, which outlive it. Immutable; any thread.
