@@ -27,6 +27,9 @@ struct PromptText {
   std::vector<Region> documents;  // one for each passage, gold or not
 };
 
+// Where the question stands: as the template has it, or on a given side of the passages.
+enum class QueryPlace { kAsWritten, kBeforePassages, kAfterPassages };
+
 // A prompt's own words, with places for an item's:
 //   {question}                                the question
 //   {for passage} … {end}                     once for each passage, with {number}, {title} and {text}
@@ -42,7 +45,11 @@ class PromptTemplate {
   // A bundled template by name, or a file's path. Throws Error listing the bundled names.
   static PromptTemplate find(const std::string& name_or_path);
 
-  PromptText render(const QaItem& item) const;
+  // Where the question is to stand on the other side of the passages, its line and the passages, with what is
+  // in {if passages} next to them, change places; what stands between them stays. An item without passages
+  // has nothing to change. Throws UsageError when the template cannot be laid out so: it has no passages,
+  // asks the question twice, or asks it between two lists of passages.
+  PromptText render(const QaItem& item, QueryPlace place = QueryPlace::kAsWritten) const;
 
   const std::string& name() const { return name_; }
   // The text is the whole prompt even where the model has a chat template.
@@ -60,6 +67,7 @@ class PromptTemplate {
     std::vector<Piece> pieces;
   };
   friend class TemplateParser;
+  friend class PromptWriter;
 
   std::string name_;
   bool raw_ = false;
