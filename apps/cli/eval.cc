@@ -70,6 +70,7 @@ struct Plan {
 Json settings_of(const Options& options, const Plan& plan) {
   Json settings = {{"buoy", BUOY_VERSION},
                    {"template", options.prompts.prompt_template},
+                   {"format", options.prompts.format},
                    {"limit", options.prompts.limit}};
   for (const Condition& c : plan.conditions) settings["passages"].push_back(c.name());
   if (plan.collection) {
@@ -112,7 +113,7 @@ Plan make_plan(const Options& options) {
   for (const std::string& name : options.models)
     families.push_back(read_model_config(find_model(name)).family);
   options.sampler.check_effects(families);
-  Plan plan{.data = read_data(options.data, options.prompts.limit), .conditions = read_conditions(options)};
+  Plan plan{.data = read_data(options.data, options.prompts), .conditions = read_conditions(options)};
   if (!options.collection.empty()) plan.collection.emplace(options.collection);
   return plan;
 }
