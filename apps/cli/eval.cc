@@ -131,6 +131,7 @@ std::vector<std::string> answer_all(Ranks& ranks, const Options& options, Plan& 
   for (const std::string& name : options.models) {
     EngineOptions engine = options.engine;
     engine.model = name;
+    engine.local_rank = ranks.local_rank();
     const TracingModel model(engine, options.sampler, {}, options.prompts);
     if (std::ranges::find(names, model.name()) != names.end()) {
       fail_usage("--model: two models are called {}", model.name());
