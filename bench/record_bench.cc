@@ -54,8 +54,9 @@ void run(const Options& options) {
   const TraceSource source{
       .model = model,
       .tokenizer = tokenizer,
-      .generate = [&](std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer,
-                      Index first) { return generate_llada(model, prompts, sampler, observer, streams); },
+      .generate =
+          [&](std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer,
+              SampleStreams streams) { return generate_llada(model, prompts, sampler, observer, streams); },
       .record = {},
       .name = "bench"};
   const TraceExample example = example_of(tokenizer, options.tokens - options.gen_length);

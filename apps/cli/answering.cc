@@ -32,6 +32,7 @@ void answer_models(Ranks& ranks, const RunFlags& flags, const RunWork& work, Run
   for (const std::string& name : flags.models) {
     EngineOptions engine = flags.engine;
     engine.model = name;
+    engine.local_rank = ranks.local_rank();
     const TracingModel model(engine, flags.sampler, work.record, flags.prompts);
     RunPlan plan = work.plan(model);
     std::optional<ProgressBar> progress;
@@ -71,7 +72,7 @@ std::vector<RunFlags::Named> RunFlags::read_models() const {
 }
 
 Json RunFlags::settings(std::span<const NamedItems> sets) const {
-  Json settings = {{"buoy", BUOY_VERSION}, {"template", prompts.prompt_template}, {"limit", prompts.limit}};
+  Json settings = {{"buoy", BUOY_VERSION}, {"template", prompts.prompt_template}, {"format", prompts.format}, {"limit", prompts.limit}};
   for (const NamedItems& d : sets) settings["data"][d.name] = fingerprint_file(d.path);
   for (const std::string& model : models) {
     const fs::path directory = find_model(model);

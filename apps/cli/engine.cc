@@ -1,31 +1,35 @@
 #include "apps/cli/engine.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "compute/card.h"
 #include "model/memory.h"
 
 namespace buoy {
 namespace {
 
-// The card when it is asked for, or when nothing else is and it is there.
-bool use_cuda(const EngineOptions& options) {
+// The number of the card, when it is asked for, or when nothing else is and it is there.
+std::optional<int> choose_card(const EngineOptions& options) {
+  const int card = options.local_rank % std::max(1, count_cards());
   if (options.device == "cuda") {
-    if (const auto problem = cuda_problem()) fail("--device cuda: {}", *problem);
-    return true;
+    if (const auto problem = cuda_problem(card)) fail("--device cuda: {}", *problem);
+    return card;
   }
-  return options.device == "auto" && options.threads == 0 && !cuda_problem();
+  if (options.device != "auto" || options.threads != 0 || cuda_problem(card)) return std::nullopt;
+  return card;
 }
 
 }  // namespace
 
 std::unique_ptr<Backend> make_backend(const EngineOptions& options, Index weight_bytes, Widen widen) {
-  if (use_cuda(options)) {
+  if (const std::optional<int> card = choose_card(options)) {
     if (options.threads != 0) fail_usage("--threads has no effect on --device cuda");
     const bool bf16 = options.dtype == "bf16" || (options.dtype == "auto" && weight_bytes > kLargeModel);
-    return make_cuda_backend({.dtype = bf16 ? DType::kBf16 : DType::kF32});
+    return make_cuda_backend({.dtype = bf16 ? DType::kBf16 : DType::kF32, .card = *card});
   }
   if (options.dtype == "bf16") {
     fail_usage("--dtype bf16 needs --device cuda, and the {} computes in f32",

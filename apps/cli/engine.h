@@ -15,7 +15,8 @@ struct EngineOptions {
   std::string model = "mini-mdm";
   std::string device = "auto";
   std::string dtype = "auto";
-  int threads = 0;  // 0: all that are available
+  int threads = 0;     // 0: all that are available
+  int local_rank = 0;  // of this process among those of the job on this machine: they share out its cards
 };
 
 // Adds --device, --dtype and --threads.

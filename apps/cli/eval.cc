@@ -110,7 +110,7 @@ void report(const Options& options, const Plan& plan, const RunStore& store,
 
 void run(Ranks& ranks, const Options& options, const std::string& command) {
   const std::vector<RunFlags::Named> models = options.run.read_models();
-  Plan plan{.data = read_data(options.run.data, options.run.prompts.limit),
+  Plan plan{.data = read_data(options.run.data, options.run.prompts),
             .conditions = read_conditions(options)};
   if (!options.collection.empty()) plan.collection.emplace(options.collection);
   const CollectOptions analyses = options.analysis.options();

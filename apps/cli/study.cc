@@ -94,7 +94,7 @@ void run(const Options& options, const std::string& command) {
   options.sampler.check_effects(families);
   StudyResult result;
   result.options = options.analysis.options();
-  const std::vector<NamedItems> data = read_data(options.data, options.prompts.limit);
+  const std::vector<NamedItems> data = read_data(options.data, options.prompts);
   if (options.keep_traces) fs::create_directories(fs::path(options.output) / "traces");
   for (const std::string& name : options.models) study_model(options, name, data, result);
   for (const std::string& warning : result.warnings) print_warning(warning);

@@ -43,8 +43,7 @@ std::string file_name(const std::string& model, const std::string& id) {
 std::vector<Job> plan_jobs(const Options& options, const TracingModel& model) {
   std::vector<Job> jobs;
   if (!options.dataset.empty()) {
-    const auto limit = options.data.limit > 0 ? std::optional(options.data.limit) : std::nullopt;
-    for (const QaItem& item : read_dataset(options.dataset, limit, print_warning)) {
+    for (const QaItem& item : read_dataset(options.dataset, options.data.reading(), print_warning)) {
       jobs.push_back({model.example(item), fs::path(options.output) / file_name(model.name(), item.id)});
     }
     return jobs;
@@ -82,6 +81,7 @@ void run(const Options& options) {
   const bool given_data = !options.dataset.empty(),
              given_text = !options.prompts.empty() || !options.prompt_files.empty();
   if (given_data == given_text) fail_usage("give either --data, or --prompt or --prompt-file");
+  if (given_text && options.data.format != "auto") fail_usage("--format has no effect without --data");
   options.sampler.check_effects(*read_model_config(find_model(options.engine.model)).family);
   const TracingModel model(options.engine, options.sampler, options.record, options.data);
   std::vector<Job> jobs = plan_jobs(options, model);

@@ -69,6 +69,12 @@ void DataFlags::add_to(CLI::App& verb) {
           fmt::format("Prompt template: {}or a file; auto: micro for the bundled models, else unified",
                       names))
       ->capture_default_str();
+  std::string formats;
+  for (Index f = 0; f < kDatasetFormatCount; ++f)
+    formats += fmt::format("{}, ", name_of(static_cast<DatasetFormat>(f)));
+  verb.add_option("--format", format,
+                  fmt::format("Format of the datasets: {}or auto: told from each file", formats))
+      ->capture_default_str();
   verb.add_option("--limit", limit, "At most this many items of a dataset; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -77,7 +83,12 @@ void DataFlags::add_to(CLI::App& verb) {
       ->capture_default_str();
 }
 
-std::vector<NamedItems> read_data(const std::vector<std::string>& given, Index limit) {
+DatasetOptions DataFlags::reading() const {
+  return {.format = format == "auto" ? std::nullopt : std::optional(dataset_format_named(format)),
+          .limit = limit > 0 ? std::optional(limit) : std::nullopt};
+}
+
+std::vector<NamedItems> read_data(const std::vector<std::string>& given, const DataFlags& flags) {
   std::vector<std::filesystem::path> paths(given.begin(), given.end());
   if (paths.empty()) paths = {std::filesystem::path(BUOY_SOURCE_DIR) / "data" / "micro_test.jsonl"};
   std::vector<NamedItems> data;
@@ -86,8 +97,7 @@ std::vector<NamedItems> read_data(const std::vector<std::string>& given, Index l
     if (std::ranges::find(data, name, &NamedItems::name) != data.end()) {
       fail_usage("--data: two datasets are called {}", name);
     }
-    data.push_back(
-        {name, path, read_dataset(path, limit > 0 ? std::optional(limit) : std::nullopt, print_warning)});
+    data.push_back({name, path, read_dataset(path, flags.reading(), print_warning)});
   }
   return data;
 }

@@ -27,11 +27,14 @@ struct RecordFlags {
 
 struct DataFlags {
   std::string prompt_template = "auto";
+  std::string format = "auto";  // of the datasets; auto: told from each file
   Index limit = 0;  // 0: all
   Index batch_size = 4;
 
-  // Adds --template, --limit and --batch-size.
+  // Adds --template, --format, --limit and --batch-size.
   void add_to(CLI::App& verb);
+  // How datasets are to be read. Throws UsageError for a format that does not exist.
+  DatasetOptions reading() const;
 };
 
 struct NamedItems {
@@ -42,7 +45,7 @@ struct NamedItems {
 
 // Reads the datasets, or the bundled questions when none is given; bad lines are warned of. Throws UsageError
 // when two have one name.
-std::vector<NamedItems> read_data(const std::vector<std::string>& paths, Index limit);
+std::vector<NamedItems> read_data(const std::vector<std::string>& paths, const DataFlags& flags);
 
 // A model with everything that recording its examples needs.
 class TracingModel {

@@ -88,7 +88,10 @@ INSTANTIATE_TEST_SUITE_P(
         ProblemShape{130, 130, 6, 3, 64, Mask::kFull}, ProblemShape{512, 512, 2, 1, 32, Mask::kFull},
         ProblemShape{1000, 1000, 1, 1, 32, Mask::kCausal}, ProblemShape{1, 1, 2, 1, 8, Mask::kCausal},
         ProblemShape{2, 2, 2, 2, 8, Mask::kFull}, ProblemShape{512, 512, 2, 1, 8, Mask::kCausal},
-        ProblemShape{1000, 1000, 2, 1, 8, Mask::kFull}));
+        ProblemShape{1000, 1000, 2, 1, 8, Mask::kFull},
+        // Around the height of a strip, up to which the cpu reads keys and values where they lie.
+        ProblemShape{1, 301, 4, 2, 128, Mask::kCausal}, ProblemShape{3, 67, 2, 2, 48, Mask::kFull},
+        ProblemShape{24, 131, 6, 3, 32, Mask::kCausal}, ProblemShape{25, 131, 6, 3, 32, Mask::kCausal}));
 
 TEST(AttentionBatch, ASequencesAnswerDoesNotDependOnItsBatch) {
   const Problem a({60, 60, 6, 3, 16, Mask::kFull}), c({33, 33, 6, 3, 16, Mask::kFull});
@@ -114,6 +117,28 @@ TEST(AttentionBatch, ASequencesAnswerDoesNotDependOnItsBatch) {
     EXPECT_EQ(download(*b.backend, out.row_range(33, 60)), alone.out) << b.name;
     EXPECT_EQ(second.stats.column_sums, alone.stats.column_sums) << b.name;
     EXPECT_EQ(second.stats.entropy, alone.stats.entropy) << b.name;
+  }
+}
+
+// The last `T` queries of a problem, as a sequence with a cache asks for them.
+Problem last_queries(const Problem& whole, Index T) {
+  Problem last = whole;
+  last.shape.T = T;
+  const std::size_t row = static_cast<std::size_t>(whole.shape.H * whole.shape.D);
+  last.q.erase(last.q.begin(), last.q.end() - static_cast<Index>(row) * T);
+  return last;
+}
+
+TEST(AttentionBatch, OnTheCpuTheLastQueriesAloneGiveTheBitsOfTheWholePass) {
+  if (!has_cpu_backend()) GTEST_SKIP() << "no cpu backend";
+  const auto cpu = make_cpu_backend({.threads = 2});
+  for (const Index D : {10, 32, 48}) {
+    const Problem whole({77, 77, 4, 2, D, Mask::kCausal});
+    const std::vector<float> all = run(*cpu, whole, nullptr).out;
+    for (const Index T : {1, 2, 24, 25}) {
+      const std::vector<float> want(all.end() - T * 4 * D, all.end());
+      EXPECT_EQ(run(*cpu, last_queries(whole, T), nullptr).out, want) << "D " << D << ", T " << T;
+    }
   }
 }
 

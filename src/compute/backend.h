@@ -133,13 +133,14 @@ bool has_cpu_backend();
 
 struct CudaOptions {
   DType dtype = DType::kF32;  // of weights and activations: kF32 or kBf16
+  int card = 0;               // by number; a thread computes on one card
 };
 
-// Own kernels and cuBLASLt on the first NVIDIA card. Throws Error with cuda_problem()'s line.
+// Own kernels and cuBLASLt on an NVIDIA card. Throws Error with cuda_problem()'s line.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options);
 
-// Why make_cuda_backend() would fail (not built in, no card, too old), as one line; nothing when it would
-// not.
-std::optional<std::string> cuda_problem();
+// Why make_cuda_backend() would fail on that card (not built in, no card, too old), as one line; nothing when
+// it would not.
+std::optional<std::string> cuda_problem(int card = 0);
 
 }  // namespace buoy

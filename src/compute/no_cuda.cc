@@ -5,12 +5,16 @@
 
 namespace buoy {
 
-std::optional<std::string> cuda_problem() {
+std::optional<std::string> cuda_problem(int /*card*/) {
   return "this build has no CUDA backend; use cpu";
 }
 
 std::optional<Card> find_card() {
   return std::nullopt;
+}
+
+int count_cards() {
+  return 0;
 }
 
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& /*options*/) {

@@ -15,32 +15,43 @@ struct Writer {
   bool finished = false;
 };
 
-// Appends the token that one row of logits asks for.
-void append_token(const Transformer& model, const AutoregressiveOptions& options, SampleStreams streams,
-                  const Tensor& logits, Writer& writer) {
-  Generation& g = writer.generation;
-  const Index position = std::ssize(g.tokens);
+struct Choice {
   TokenId token;
   double confidence;
+};
+
+// The tokens that the rows of logits ask for, one per writer.
+std::vector<Choice> choose_tokens(const Transformer& model, const AutoregressiveOptions& options,
+                                  SampleStreams streams, const Tensor& logits,
+                                  std::span<Writer* const> writers) {
+  std::vector<Choice> choices;
   if (options.sampling.temperature == 0) {
-    const LogitSummary summary = model.backend().summarize(logits)[0];
-    token = summary.best;
-    confidence = summary.probability;
-  } else {
-    std::vector<float> row(static_cast<std::size_t>(logits.cols()));
-    model.backend().download(logits, row);
+    for (const LogitSummary& s : model.backend().summarize(logits))
+      choices.push_back({s.best, s.probability});
+    return choices;
+  }
+  std::vector<float> row(static_cast<std::size_t>(logits.cols()));
+  for (const Writer* writer : writers) {
+    const Generation& g = writer->generation;
+    model.backend().download(logits.row_range(std::ssize(choices), 1), row);
     const std::vector<double> p = filtered_probabilities(row, options.sampling);
     const DrawKey key{.seed = options.seed,
-                      .sample = streams.of(writer.number),
+                      .sample = streams.of(writer->number),
                       .step = static_cast<std::uint32_t>(g.steps - 1),
-                      .position = static_cast<std::uint32_t>(position)};
-    token = choose_token(p, options.sampling, uniform(key, kTokenDraw));
-    confidence = p[static_cast<std::size_t>(token)];
+                      .position = static_cast<std::uint32_t>(g.tokens.size())};
+    const TokenId token = choose_token(p, options.sampling, uniform(key, kTokenDraw));
+    choices.push_back({token, p[static_cast<std::size_t>(token)]});
   }
+  return choices;
+}
+
+void append_token(const AutoregressiveOptions& options, const Choice& choice, Writer& writer) {
+  Generation& g = writer.generation;
+  const auto [token, confidence] = choice;
   g.tokens.push_back(token);
   g.commit_step.push_back(kNotCommitted);
   g.confidence.push_back(0);
-  commit(g, position, token, confidence);
+  commit(g, std::ssize(g.tokens) - 1, token, confidence);
   const Index written = std::ssize(g.tokens) - g.prompt_length;
   writer.finished = written == options.max_new_tokens || std::ranges::count(options.stop_ids, token) > 0;
 }
@@ -89,11 +100,12 @@ std::vector<Generation> generate_autoregressive(const Transformer& model,
     }
     Tap* tap = observer != nullptr ? observer->before_pass(passes) : nullptr;
     const Tensor logits = model.forward(sequences, tap);
+    for (Writer* writer : active) ++writer->generation.steps;
+    const std::vector<Choice> choices = choose_tokens(model, options, streams, logits, active);
     for (std::size_t i = 0; i < active.size(); ++i) {
       Generation& g = active[i]->generation;
-      ++g.steps;
       g.just_committed.clear();
-      append_token(model, options, streams, logits.row_range(static_cast<Index>(i), 1), *active[i]);
+      append_token(options, choices[i], *active[i]);
       if (observer != nullptr) observer->after_step(active[i]->number, g);
     }
   }

@@ -177,9 +177,9 @@ Dataset open_dataset(const std::filesystem::path& path, const DatasetOptions& op
   return Dataset(std::move(state));
 }
 
-std::vector<QaItem> read_dataset(const std::filesystem::path& path, std::optional<Index> limit,
+std::vector<QaItem> read_dataset(const std::filesystem::path& path, const DatasetOptions& options,
                                  const WarningSink& warnings) {
-  Dataset dataset = open_dataset(path, {.limit = limit});
+  Dataset dataset = open_dataset(path, options);
   std::vector<QaItem> items;
   while (std::optional<QaItem> item = dataset.next()) items.push_back(std::move(*item));
   if (const DatasetCounts& counts = dataset.counts(); counts.bad > 0) {

@@ -82,8 +82,8 @@ class Dataset {
 // when its format cannot be told, when it holds no items, and as next() does.
 Dataset open_dataset(const std::filesystem::path& path, const DatasetOptions& options = {});
 
-// At most `limit` items at once, of any format. Throws as above. Bad records are named in one warning.
-std::vector<QaItem> read_dataset(const std::filesystem::path& path, std::optional<Index> limit = {},
+// All items at once. Throws as above. Bad records are named in one warning.
+std::vector<QaItem> read_dataset(const std::filesystem::path& path, const DatasetOptions& options = {},
                                  const WarningSink& warnings = {});
 
 }  // namespace buoy

@@ -57,7 +57,7 @@ TEST(Dataset, InvalidUtf8IsABadLineAndItsCauseIsValid) {
 }
 
 TEST(Dataset, ReadsAtMostTheLimit) {
-  EXPECT_EQ(std::ssize(read_dataset(BUOY_SOURCE_DIR "/data/micro_test.jsonl", 7)), 7);
+  EXPECT_EQ(std::ssize(read_dataset(BUOY_SOURCE_DIR "/data/micro_test.jsonl", {.limit = 7})), 7);
   EXPECT_EQ(std::ssize(read_dataset(BUOY_SOURCE_DIR "/data/micro_test.jsonl")), 100);
   EXPECT_THROW(open_dataset(BUOY_SOURCE_DIR "/data/micro_test.jsonl", {.limit = 0}), UsageError);
 }

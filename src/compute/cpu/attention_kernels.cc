@@ -75,6 +75,44 @@ HWY_INLINE void score_panels(const float* queries, Index rows, Index D, const fl
   }
 }
 
+// to[d, j] = from[j, d] for j and d below 4.
+HWY_INLINE void transpose_block(const float* from, Index from_stride, float* to, Index to_stride) {
+#if HWY_TARGET == HWY_SCALAR
+  for (Index d = 0; d < 4; ++d) {
+    for (Index j = 0; j < 4; ++j) to[d * to_stride + j] = from[j * from_stride + d];
+  }
+#else
+  const hn::FixedTag<float, 4> d;
+  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + from_stride);
+  const auto c = hn::LoadU(d, from + 2 * from_stride), e = hn::LoadU(d, from + 3 * from_stride);
+  const auto low_ac = hn::InterleaveLower(d, a, c), low_be = hn::InterleaveLower(d, b, e);
+  const auto high_ac = hn::InterleaveUpper(d, a, c), high_be = hn::InterleaveUpper(d, b, e);
+  hn::StoreU(hn::InterleaveLower(d, low_ac, low_be), d, to);
+  hn::StoreU(hn::InterleaveUpper(d, low_ac, low_be), d, to + to_stride);
+  hn::StoreU(hn::InterleaveLower(d, high_ac, high_be), d, to + 2 * to_stride);
+  hn::StoreU(hn::InterleaveUpper(d, high_ac, high_be), d, to + 3 * to_stride);
+#endif
+}
+
+// Up to kKeyPanel keys.
+HWY_INLINE void pack_panel(const float* keys, Index stride, Index count, Index D, float* panel) {
+  if (count < kKeyPanel) std::fill(panel, panel + D * kKeyPanel, 0.0f);
+  const Index whole_keys = count / 4 * 4, whole_depth = D / 4 * 4;
+  for (Index j = 0; j < whole_keys; j += 4) {
+    for (Index d = 0; d < whole_depth; d += 4)
+      transpose_block(keys + j * stride + d, stride, panel + d * kKeyPanel + j, kKeyPanel);
+  }
+  for (Index j = 0; j < count; ++j) {
+    for (Index d = j < whole_keys ? whole_depth : 0; d < D; ++d)
+      panel[d * kKeyPanel + j] = keys[j * stride + d];
+  }
+}
+
+void PackKeys(const float* keys, Index stride, Index N, Index D, float* packed) {
+  for (Index first = 0; first < N; first += kKeyPanel)
+    pack_panel(keys + first * stride, stride, std::min(kKeyPanel, N - first), D, packed + first * D);
+}
+
 void ScoreStrip(const float* queries, Index rows, Index D, const float* keys, Index N, float* strip,
                 Index stride) {
   if (D == 32) return score_panels<32>(queries, rows, D, keys, N, strip, stride);
@@ -83,14 +121,15 @@ void ScoreStrip(const float* queries, Index rows, Index D, const float* keys, In
   score_panels<0>(queries, rows, D, keys, N, strip, stride);
 }
 
-void WeighValues(const float* strip, Index stride, Index rows, Index N, const float* values, Index D,
+void WeighValues(const float* strip, Index stride, Index rows, Index N, const ValueRows& values, Index D,
                  float* out) {
   const Index width = padded_values(D);
   Index v = 0;
   for (; v + 2 * kLanes <= width; v += 2 * kLanes) {
-    multiply_rows<2>(strip, stride, rows, values + v, width, N, out + v, width);
+    multiply_rows<2>(strip, stride, rows, values.first + v, values.stride, N, out + v, width);
   }
-  for (; v < width; v += kLanes) multiply_rows<1>(strip, stride, rows, values + v, width, N, out + v, width);
+  for (; v < width; v += kLanes)
+    multiply_rows<1>(strip, stride, rows, values.first + v, values.stride, N, out + v, width);
 }
 
 // Four running maxima: one alone would wait for itself at every step. `n` is a multiple of the lanes.
@@ -170,6 +209,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace buoy {
 
+HWY_EXPORT(PackKeys);
 HWY_EXPORT(ScaleRows);
 HWY_EXPORT(ScoreStrip);
 HWY_EXPORT(WeighValues);
@@ -177,15 +217,7 @@ HWY_EXPORT(Softmax);
 HWY_EXPORT(AddColumns);
 
 void pack_keys(const float* keys, Index stride, Index N, Index D, float* packed) {
-  for (Index first = 0; first < N; first += kKeyPanel) {
-    float* panel = packed + first * D;
-    const Index count = std::min(kKeyPanel, N - first);
-    if (count < kKeyPanel) std::fill(panel, panel + D * kKeyPanel, 0.0f);
-    for (Index j = 0; j < count; ++j) {
-      const float* key = keys + (first + j) * stride;
-      for (Index d = 0; d < D; ++d) panel[d * kKeyPanel + j] = key[d];
-    }
-  }
+  HWY_DYNAMIC_DISPATCH(PackKeys)(keys, stride, N, D, packed);
 }
 
 void pack_values(const float* values, Index stride, Index N, Index D, float* packed) {
@@ -215,7 +247,7 @@ void add_columns(const float* strip, Index stride, Index rows, const float* inve
   HWY_DYNAMIC_DISPATCH(AddColumns)(strip, stride, rows, inverse, N, columns);
 }
 
-void weigh_values(const float* strip, Index stride, Index rows, Index N, const float* values, Index D,
+void weigh_values(const float* strip, Index stride, Index rows, Index N, const ValueRows& values, Index D,
                   float* out) {
   HWY_DYNAMIC_DISPATCH(WeighValues)(strip, stride, rows, N, values, D, out);
 }

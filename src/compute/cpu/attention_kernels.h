@@ -48,8 +48,14 @@ SoftmaxRow softmax_row(float* scores, const float* bias, Index visible, Index wi
 // columns[j] += Σ_r strip[r, j]·inverse[r], rows in order.
 void add_columns(const float* strip, Index stride, Index rows, const float* inverse, Index N, float* columns);
 
+// Value rows [N, padded_values(D)], `stride` apart.
+struct ValueRows {
+  const float* first;
+  Index stride;
+};
+
 // out[r, :] = Σ_{j<N} strip[r, j]·values[j, :] for `rows` rows; out is [rows, padded_values(D)].
-void weigh_values(const float* strip, Index stride, Index rows, Index N, const float* values, Index D,
+void weigh_values(const float* strip, Index stride, Index rows, Index N, const ValueRows& values, Index D,
                   float* out);
 
 }  // namespace buoy

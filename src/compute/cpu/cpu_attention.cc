@@ -34,6 +34,13 @@ std::vector<std::int8_t> groups_between(std::span<const std::int8_t> groups, Ind
   return found;
 }
 
+// Keys and values are packed for sequences of several strips, each of which reads them all. A single strip,
+// such as the last token of a sequence with a cache, reads them where they lie, keys by way of a panel in the
+// nearest cache. The bits are the same. (Values that fill no whole vectors are padded by packing.)
+bool is_packed(const AttentionArgs& args, const AttentionSequence& s) {
+  return s.T > kStripRows || args.D % kValueUnit != 0;
+}
+
 Index visible_keys(const AttentionArgs& args, const AttentionSequence& s, Index query) {
   return args.mask == Mask::kFull ? s.k.rows() : s.first_position + query + 1;
 }
@@ -51,6 +58,24 @@ struct CpuAttention::Strip {
   float* weights;  // [rows, stride] unnormalised
   float* outputs;  // [rows, padded_values(D)]
   float* inverse;  // [rows] 1 / Σ weights
+};
+
+// Keys and values of one head.
+struct CpuAttention::HeadData {
+  const float* keys;  // in panels, or as rows when key_stride is set
+  Index key_stride;   // 0: packed
+  ValueRows values;
+
+  // strip[r, j] = q_r·k_j; `panel` has room for one.
+  void score(const float* queries, Index rows, Index D, Index N, float* panel, float* strip,
+             Index stride) const {
+    if (key_stride == 0) return score_strip(queries, rows, D, keys, N, strip, stride);
+    for (Index first = 0; first < N; first += kKeyPanel) {
+      const Index count = std::min(kKeyPanel, N - first);
+      pack_keys(keys + first * key_stride, key_stride, count, D, panel);
+      score_strip(queries, rows, D, panel, count, strip + first, stride);
+    }
+  }
 };
 
 CpuAttention::CpuAttention(ThreadPool& pool) : pool_(pool), scratch_(cells(pool.size())) {}
@@ -101,9 +126,12 @@ void CpuAttention::plan(const AttentionArgs& args) {
 
 void CpuAttention::pack(const AttentionArgs& args) {
   const Index D = args.D, width = padded_values(D);
+  const auto packed_one = [&](const AttentionSequence& s) { return is_packed(args, s); };
+  if (std::ranges::none_of(args.sequences, packed_one)) return;
   packed_.resize(std::max(packed_.size(), args.sequences.size() * cells(args.Hkv)));
   pool_.run(std::ssize(args.sequences) * args.Hkv, [&](Index i, int) {
     const AttentionSequence& s = args.sequences[cells(i / args.Hkv)];
+    if (!is_packed(args, s)) return;
     const Index N = s.k.rows(), head = i % args.Hkv * D;
     AlignedFloats& packed = packed_[cells(i)];
     packed.resize(cells(padded_keys(N) * D + N * width));
@@ -112,23 +140,33 @@ void CpuAttention::pack(const AttentionArgs& args) {
   });
 }
 
+CpuAttention::HeadData CpuAttention::head_data(const AttentionArgs& args, const Task& task) const {
+  const AttentionSequence& s = args.sequences[cells(task.sequence)];
+  const Index D = args.D, kv = task.h / (args.H / args.Hkv);
+  if (!is_packed(args, s)) {
+    return {s.k.row<float>(0) + kv * D, s.k.stride(), {s.v.row<float>(0) + kv * D, s.v.stride()}};
+  }
+  const float* keys = packed_[cells(task.sequence * args.Hkv + kv)].data();
+  return {keys, 0, {keys + padded_keys(s.k.rows()) * D, padded_values(D)}};
+}
+
 void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor& out,
                             AlignedFloats& scratch) {
   const AttentionSequence& s = args.sequences[cells(task.sequence)];
   const Index D = args.D, N = s.k.rows(), stride = strip_stride(N);
-  const float* keys = packed_[cells(task.sequence * args.Hkv + task.h / (args.H / args.Hkv))].data();
-  const float* values = keys + padded_keys(N) * D;
+  const HeadData data = head_data(args, task);
   const float* bias = s.key_bias.empty() ? nullptr : s.key_bias.data();
   if (std::ssize(s.key_bias) == args.H * N && bias != nullptr) bias += task.h * N;
   if (s.request != nullptr && !s.request->query_groups.empty()) {
     task.groups = groups_between(s.request->query_groups, task.first, task.last);
     task.columns.assign(task.groups.size() * cells(padded_keys(N)), 0.0f);
   }
-  scratch.resize(cells(kStripRows * (stride + 2 * padded_values(D) + 1)));
+  scratch.resize(cells(kStripRows * (stride + 2 * padded_values(D) + 1) + kKeyPanel * D));
   float* queries = scratch.data();
   float* weights = queries + kStripRows * padded_values(D);
   float* outputs = weights + kStripRows * stride;
-  float* inverse = outputs + kStripRows * padded_values(D);
+  float* panel = outputs + kStripRows * padded_values(D);
+  float* inverse = panel + kKeyPanel * D;
   // Scores are kept in base 2, where exp is cheaper: exp(s) = 2^(s·log2 e).
   float scales[kStripRows];
   std::fill_n(scales, kStripRows, std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(D)));
@@ -140,14 +178,14 @@ void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor&
                       keys_seen, stride, weights,       outputs, inverse};
     scale_rows(args.q.row<float>(s.first_row + first) + task.h * D, args.q.stride(), rows, D, scales, queries,
                D);
-    score_strip(queries, rows, D, keys, keys_seen, weights, stride);
+    data.score(queries, rows, D, keys_seen, panel, weights, stride);
     for (Index r = 0; r < rows; ++r) {
       const SoftmaxRow row =
           softmax_row(weights + r * stride, bias, visible_keys(args, s, first + r), padded_keys(keys_seen));
       inverse[r] = row.sum > 0 ? 1.0f / row.sum : 0.0f;
       if (row.sum > 0) record_asked_row(strip, r, row.sum, row.weighted);
     }
-    weigh_values(weights, stride, rows, keys_seen, values, D, outputs);
+    weigh_values(weights, stride, rows, keys_seen, data.values, D, outputs);
     finish_strip(strip, task, out);
   }
 }

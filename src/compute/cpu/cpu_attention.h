@@ -27,9 +27,11 @@ class CpuAttention {
     double output_norms = 0;               // Σ over its queries
   };
   struct Strip;
+  struct HeadData;
 
   void plan(const AttentionArgs& args);
   void pack(const AttentionArgs& args);
+  HeadData head_data(const AttentionArgs& args, const Task& task) const;
   void run_task(const AttentionArgs& args, Task& task, const Tensor& out, AlignedFloats& scratch);
   void finish_strip(const Strip& strip, Task& task, const Tensor& out);
   void record_asked_row(const Strip& strip, Index r, float sum, float weighted);

@@ -174,11 +174,11 @@ class CpuBackend : public Backend {
   }
 
   // body(first row, rows, thread) for tiles of rows: whole ones, or smaller where there are too few for all
-  // threads.
+  // threads. Heights are made of the rungs that matmuls have.
   template <class Body>
   void for_tiles(Index rows, const Body& body) {
-    const Index even_share = (rows / pool_.size() + 15) / 16 * 16;
-    const Index height = std::clamp<Index>(even_share, 16, TileMatmul::kRows);
+    const Index share = (rows + pool_.size() - 1) / pool_.size(), rung = share > 16 ? 16 : 4;
+    const Index height = std::clamp<Index>((share + rung - 1) / rung * rung, rung, TileMatmul::kRows);
     pool_.run((rows + height - 1) / height, [&](Index task, int thread) {
       body(task * height, std::min(height, rows - task * height), static_cast<std::size_t>(thread));
     });

@@ -14,7 +14,7 @@ namespace {
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(const CudaOptions& options)
-      : device_(open_device()), type_(options.dtype), stream_(std::make_shared<Stream>()) {
+      : device_(open_device(options.card)), type_(options.dtype), stream_(std::make_shared<Stream>()) {
     check(type_ == DType::kF32 || type_ == DType::kBf16, "the cuda backend computes in f32 or bf16");
   }
   ~CudaBackend() override { cudaStreamSynchronize(*stream_); }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "compute/attention_testing.h"
+#include "compute/card.h"
 
 namespace buoy {
 namespace {
@@ -43,6 +44,16 @@ void expect_near(std::span<const float> got, std::span<const float> want, const 
 template <class Body>
 void compare_in_bf16(const std::string& what, const Body& body) {
   expect_near(body(*cuda_backend(DType::kBf16)), body(*make_reference_backend()), what);
+}
+
+TEST_F(Cuda, EveryCardThatIsThereOpensAndNoOther) {
+  const int cards = count_cards();
+  ASSERT_GE(cards, 1);
+  EXPECT_NE(make_cuda_backend({.card = cards - 1}), nullptr);
+  for (const int missing : {-1, cards}) {
+    EXPECT_THROW(make_cuda_backend({.card = missing}), Error) << missing;
+  }
+  make_cuda_backend({.card = 0});  // the other tests go on with the first one
 }
 
 TEST_F(Cuda, Bf16OperationsMatchTheReference) {

@@ -11,12 +11,12 @@ constexpr int kOldestMajor = 8;  // Ampere: the first with bfloat16 on its tenso
 
 }  // namespace
 
-std::optional<std::string> cuda_problem() {
+std::optional<std::string> cuda_problem(int number) {
   int driver = 0, runtime = 0, cards = 0;
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
   if (driver == 0) return "no NVIDIA driver was found";
-  const auto version = [](int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); };
+  const auto version = [](int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); };
   if (driver / 1000 < runtime / 1000) {
     return fmt::format("the NVIDIA driver knows CUDA {}, expected {} or newer", version(driver),
                        version(runtime));
@@ -26,8 +26,11 @@ std::optional<std::string> cuda_problem() {
     cudaGetLastError();
     return fmt::format("no NVIDIA card was found ({})", cudaGetErrorString(status));
   }
+  if (number < 0 || number >= cards) {
+    return fmt::format("NVIDIA card {} was asked for, expected one from 0 to {}", number, cards - 1);
+  }
   cudaDeviceProp card{};
-  if (cudaGetDeviceProperties(&card, 0) != cudaSuccess) return "the NVIDIA card does not answer";
+  if (cudaGetDeviceProperties(&card, number) != cudaSuccess) return "the NVIDIA card does not answer";
   if (card.major < kOldestMajor) {
     return fmt::format("{} has compute capability {}.{}, expected {}.0 or newer", card.name, card.major,
                        card.minor, kOldestMajor);
@@ -42,6 +45,13 @@ std::optional<Card> find_card() {
   cuda::check_cuda(cudaGetDeviceProperties(&properties, 0), "read the card's properties");
   cuda::check_cuda(cudaMemGetInfo(&free, &total), "read the card's memory");
   return Card{properties.name, static_cast<Index>(free), static_cast<Index>(total)};
+}
+
+int count_cards() {
+  int cards = 0;
+  if (cudaGetDeviceCount(&cards) == cudaSuccess) return cards;
+  cudaGetLastError();
+  return 0;
 }
 
 namespace cuda {
@@ -62,11 +72,11 @@ void check_launch(const char* kernel) {
   check_cuda(cudaGetLastError(), kernel);
 }
 
-Device open_device() {
-  if (const auto problem = cuda_problem()) fail("cuda: {}", *problem);
-  check_cuda(cudaSetDevice(0), "open the card");
+Device open_device(int number) {
+  if (const auto problem = cuda_problem(number)) fail("cuda: {}", *problem);
+  check_cuda(cudaSetDevice(number), "open the card");
   cudaDeviceProp card{};
-  check_cuda(cudaGetDeviceProperties(&card, 0), "read the card's properties");
+  check_cuda(cudaGetDeviceProperties(&card, number), "read the card's properties");
   return {.major = card.major, .minor = card.minor, .multiprocessors = card.multiProcessorCount};
 }
 

@@ -19,8 +19,9 @@ struct Device {
   int multiprocessors = 0;
 };
 
-// Picks the first card and reads it off. Throws Error when there is none or it is too old.
-Device open_device();
+// Picks the card of that number for the calling thread and reads it off. Throws Error when there is none or
+// it is too old.
+Device open_device(int number);
 
 class Event {
  public:
