@@ -18,8 +18,11 @@ constexpr ClaimSide kOtherLast{
 constexpr std::string_view kUniformNull = "uniform attention";
 constexpr std::string_view kAlike = "both models alike: 0";
 constexpr std::string_view kFlowContrast =
-    "flow from the answer into the gold passage ÷ into the other passages, per token, relative to uniform "
-    "attention; less the same ratio of passages that are not gold but stand in the same third of the places";
+    "flow from the answer into the gold passage ÷ into the passages of the other two thirds of the places, "
+    "per "
+    "token, relative to uniform attention; less the same ratio of passages that are not gold but stand in "
+    "the "
+    "same third";
 constexpr std::string_view kFlowWhy = "a tenth more than a passage draws by standing there";
 constexpr std::string_view kFlowCaveat =
     "Places within a third are taken as alike, and rollout treats attention as if it were information.";

@@ -19,8 +19,9 @@ enum class ClaimSource { kAnalyses, kByGold, kAnswers, kStress };
 enum class SampleNumber {
   kLayers,     // Σ value ÷ Σ weight over the chosen layers; of the sample itself where it has no layers
   kHeadShare,  // Σ over the heads of the chosen layers ÷ Σ over all heads; null: the share of heads there
-  kGoldDraws,  // how many times as much flow from the answer a gold passage in a third of the places draws as
-               // the other passages do, per token, divided by the same under uniform attention
+  // How many times as much flow from the answer a gold passage in the chosen third of the places draws as
+  // those in the other thirds that are not gold, per token, divided by the same under uniform attention.
+  kGoldDraws,
   kOtherDraws,  // the same of the passages in those places that are not gold
   kDifference,  // one part − another
   kRange,       // largest − smallest value of all parts that begin with the name, of two or more
@@ -73,5 +74,52 @@ struct Claim {
 // The table, in the order of the page. Contrasts, directions and δ were fixed before any result was looked
 // at.
 std::span<const Claim> claims();
+
+struct EvidenceModel {
+  std::string name;
+  ModelKind kind = ModelKind::kMasked;
+};
+
+// What the claims are judged from. Any table may be missing (nullptr): what rests on it is then not measured.
+struct Evidence {
+  std::vector<EvidenceModel> models;
+  const SampleTable* analyses = nullptr;  // what the analyses say, as in StudyResult::table
+  const SampleTable* by_gold = nullptr;   // flow, with "gold at 3" as data, as in StudyResult::by_gold
+  const SampleTable* answers = nullptr;   // "em" in percent, part "none" (no passages) or "given"
+  const SampleTable* stress = nullptr;    // "em", part "gold-position=3"; "em_slope", part "irrelevant"
+};
+
+enum class Verdict { kSupported, kNotSupported, kCannotTell, kNotMeasured };
+
+// "supported", "not supported", "cannot tell", "not measured".
+std::string_view name_of(Verdict verdict);
+
+// By the 95 % interval [lo, hi] of value − null: supported when it lies beyond δ in the claimed direction,
+// not supported when it lies wholly short of δ, else open.
+Verdict verdict_of(ClaimDirection direction, double delta, double lo, double hi);
+
+// An interval from fewer samples is no ground for a verdict.
+inline constexpr Index kFewestSamples = 5;
+
+struct ClaimResult {
+  const Claim* claim = nullptr;
+  std::string model;    // empty: there is no masked model
+  std::string against;  // of comparisons: the causal model; empty: there is none
+  Index n = 0;          // samples (pairs); 0: not measured, and the numbers below mean nothing
+  double value = 0;     // the contrast
+  double null = 0;
+  double excess = 0, lo = 0, hi = 0;  // value − null with its 95 % interval, bootstrap over samples
+  Verdict verdict = Verdict::kNotMeasured;
+  std::string note;  // why it was not measured or cannot be told; may be empty
+};
+
+// Every claim for every masked model, and against every causal one where it compares; at least one result for
+// each claim. Samples of all data sets count alike.
+std::vector<ClaimResult> judge(const Evidence& evidence);
+// The same of other claims than the table's, which must outlive the results.
+std::vector<ClaimResult> judge(const Evidence& evidence, std::span<const Claim> claims);
+
+// claim,topic,model,against,n,value,null,value_minus_null,lo,hi,direction,delta,unit,verdict,note.
+std::string claims_csv(std::span<const ClaimResult> results);
 
 }  // namespace buoy
