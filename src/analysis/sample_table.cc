@@ -173,4 +173,23 @@ std::vector<Summary> paired_differences(const SampleTable& table, const Pairing&
   return out;
 }
 
+std::optional<ColumnDifference> column_difference(const SampleTable& table, const Group& group,
+                                                  const ColumnKey& a, const ColumnKey& b) {
+  const auto column_a = table.columns().find(a), column_b = table.columns().find(b);
+  if (column_a == table.columns().end() || column_b == table.columns().end()) return std::nullopt;
+  const std::vector<Index> chosen = table.select(group);
+  const DenseColumn of_a = dense(column_a->second, chosen), of_b = dense(column_b->second, chosen);
+  const auto mean_a = ratio_of(of_a.ratios()), mean_b = ratio_of(of_b.ratios());
+  if (!mean_a || !mean_b) return std::nullopt;
+  const Resamples resamples(std::ssize(chosen));
+  std::vector<double> differences = resample(of_a.ratios(), resamples);
+  const std::vector<double> resampled_b = resample(of_b.ratios(), resamples);
+  for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= resampled_b[i];
+  ColumnDifference out{.n = std::min(of_a.n(), of_b.n()), .mean = *mean_a - *mean_b};
+  const Interval interval = percentile_interval(std::move(differences), out.mean);
+  out.lo = interval.lo;
+  out.hi = interval.hi;
+  return out;
+}
+
 }  // namespace buoy

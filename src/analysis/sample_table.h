@@ -96,4 +96,14 @@ struct Pairing {
 // only one of the two has do not appear. `null` is the difference of the nulls.
 std::vector<Summary> paired_differences(const SampleTable& table, const Pairing& pairing);
 
+struct ColumnDifference {
+  Index n = 0;  // samples of the quantity that fewer have
+  double mean = 0, lo = 0, hi = 0;
+};
+
+// a − b of two quantities of one group, each over the samples that have it, resampled together. Nothing when
+// no sample has the one or the other.
+std::optional<ColumnDifference> column_difference(const SampleTable& table, const Group& group,
+                                                  const ColumnKey& a, const ColumnKey& b);
+
 }  // namespace buoy

@@ -183,5 +183,36 @@ TEST(Csv, SamplesStandOneNumberToALine) {
             "m,d,t,s2,x,1,-1,p,3,4,\n");
 }
 
+TEST(ColumnDifference, ResamplesBothTogether) {
+  SampleTable table;
+  for (Index i = 0; i < 9; ++i) {
+    const double level = static_cast<double>(i * i);
+    table.add(key("m", fmt::to_string(i)), Measurements{plain("x", level + 3), plain("y", level)});
+  }
+  const ColumnKey x{.quantity = "x", .layer = 0}, y{.quantity = "y", .layer = 0};
+  const auto found = column_difference(table, {}, x, y);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->n, 9);
+  EXPECT_NEAR(found->mean, 3, 1e-12);
+  EXPECT_NEAR(found->lo, 3, 1e-9) << "what both share drops out";
+  EXPECT_NEAR(found->hi, 3, 1e-9);
+  EXPECT_FALSE(column_difference(table, {}, x, {.quantity = "z"}));
+  EXPECT_FALSE(column_difference(table, {.model = "other"}, x, y));
+}
+
+TEST(ColumnDifference, TakesEachOverTheSamplesThatHaveIt) {
+  SampleTable table;
+  table.add(key("m", "1"), Measurements{plain("x", 1)});
+  table.add(key("m", "2"), Measurements{plain("x", 3)});
+  table.add(key("m", "3"), Measurements{plain("y", 10)});
+  const auto found =
+      column_difference(table, {}, {.quantity = "x", .layer = 0}, {.quantity = "y", .layer = 0});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->n, 1);
+  EXPECT_EQ(found->mean, -8);
+  EXPECT_EQ(found->lo, -9);
+  EXPECT_EQ(found->hi, -7);
+}
+
 }  // namespace
 }  // namespace buoy

@@ -1,6 +1,7 @@
 #include "study/collect.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -9,6 +10,8 @@
 
 namespace buoy {
 namespace {
+
+constexpr std::string_view kGoldAt = "gold at ";
 
 StudiedModel& model_of(StudyResult& result, const Trace& trace) {
   const TraceHeader& h = trace.header;
@@ -63,9 +66,23 @@ std::string gold_label(const RegionMap& regions) {
   for (const Region& region : regions.regions) {
     if (region.kind != RegionKind::kDocument) continue;
     others = others || !region.gold;
-    if (region.gold) label += fmt::format("{}{}", label.empty() ? "gold at " : "+", region.document);
+    if (region.gold) label += fmt::format("{}{}", label.empty() ? kGoldAt : "+", region.document);
   }
   return others ? label : "";
+}
+
+std::vector<Index> gold_places(std::string_view label) {
+  std::vector<Index> places;
+  if (!label.starts_with(kGoldAt)) return places;
+  for (label.remove_prefix(kGoldAt.size()); !label.empty();) {
+    Index place = 0;
+    const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), place);
+    if (error != std::errc()) return {};
+    places.push_back(place);
+    label.remove_prefix(static_cast<std::size_t>(end - label.data()));
+    if (label.starts_with('+')) label.remove_prefix(1);
+  }
+  return places;
 }
 
 void collect(StudyResult& result, Trace trace, const std::string& data) {

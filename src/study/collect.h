@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/analyses.h"
@@ -53,6 +54,9 @@ Measurements mean_over_layers(const Measurements& measurements);
 
 // "gold at 3" or "gold at 2+5"; empty where no document is gold, or all are.
 std::string gold_label(const RegionMap& regions);
+
+// {2, 5} of "gold at 2+5"; empty where the text is no such label.
+std::vector<Index> gold_places(std::string_view label);
 
 // From a head's queries and keys, [N, D] each.
 QkExample qk_example(std::span<const float> queries, std::span<const float> keys, Index D, ModelKind kind);
