@@ -102,14 +102,32 @@ std::unique_ptr<RunStore> answer_all(Ranks& ranks, const RunFlags& flags, const 
   return store;
 }
 
+namespace {
+
+SampleKey seen_key(const SampleResult& r) {
+  return {.model = r.key.model,
+          .data = fmt::format("{}, {}", r.key.data, r.key.condition),
+          .task = r.task,
+          .sample = r.key.sample};
+}
+
+}  // namespace
+
 SampleTable seen_table(const RunStore& store) {
   SampleTable table;
+  store.each_seen([&](const SampleResult& r) { table.add(seen_key(r), r.seen); });
+  return table;
+}
+
+SampleTable seen_layer_means(const RunStore& store) {
+  SampleTable table;
   store.each_seen([&](const SampleResult& r) {
-    table.add({.model = r.key.model,
-               .data = fmt::format("{}, {}", r.key.data, r.key.condition),
-               .task = r.task,
-               .sample = r.key.sample},
-              r.seen);
+    table.add(seen_key(r), mean_over_layers(r.seen));
+    Measurements whole;
+    for (const Measurement& m : r.seen) {
+      if (m.layer < 0) whole.push_back(m);
+    }
+    table.add(seen_key(r), whole);
   });
   return table;
 }
@@ -120,12 +138,13 @@ void write_samples(const RunFlags& flags, const std::vector<SampleResult>& resul
   }
 }
 
-EvalJob make_job(const TracingModel& model, RunKey key, Index number, const QaItem& item) {
-  return {.key = std::move(key),
-          .number = number,
-          .variant = 0,
-          .example = model.example(item),
-          .prompt = model.prompt(item)};
+EvalJob make_job(const TracingModel& model, RunKey key, Index number, const QaItem& item, QueryPlace place) {
+  EvalJob job;
+  job.key = std::move(key);
+  job.number = number;
+  job.example = model.example(item, place);
+  job.prompt = model.prompt(item, place);
+  return job;
 }
 
 std::string describe(std::span<const NamedItems> data) {

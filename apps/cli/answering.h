@@ -62,12 +62,15 @@ std::unique_ptr<RunStore> answer_all(Ranks& ranks, const RunFlags& flags, const 
 
 // What was seen while samples were answered; the dataset of a sample reads "DATA, CONDITION".
 SampleTable seen_table(const RunStore& store);
+// The same averaged over layers.
+SampleTable seen_layer_means(const RunStore& store);
 
 // Writes OUTPUT/samples.jsonl where it was asked for.
 void write_samples(const RunFlags& flags, const std::vector<SampleResult>& results);
 
 // A sample of a run, ready to be answered.
-EvalJob make_job(const TracingModel& model, RunKey key, Index number, const QaItem& item);
+EvalJob make_job(const TracingModel& model, RunKey key, Index number, const QaItem& item,
+                 QueryPlace place = QueryPlace::kAsWritten);
 
 // "micro_test (100), other (20)": for reports.
 std::string describe(std::span<const NamedItems> data);

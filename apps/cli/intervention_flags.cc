@@ -102,10 +102,10 @@ Json InterventionFlags::to_json() const {
 }
 
 std::vector<QaItem> InterventionFlags::held_out(const std::vector<NamedItems>& data) const {
-  if (!rank_data.empty()) return read_dataset(rank_data, rank_items, print_warning);
+  if (!rank_data.empty()) return read_dataset(rank_data, {.limit = rank_items}, print_warning);
   const NamedItems& set = data.front();
   const auto evaluated = std::ssize(set.items);
-  std::vector<QaItem> items = read_dataset(set.path, evaluated + rank_items, print_warning);
+  std::vector<QaItem> items = read_dataset(set.path, {.limit = evaluated + rank_items}, print_warning);
   items.erase(items.begin(), items.begin() + std::min(evaluated, std::ssize(items)));
   if (items.empty()) {
     fail_usage(

@@ -39,6 +39,8 @@ int run(int argc, char** argv) {
   buoy::add_analyze(app);
   buoy::add_study(app);
   buoy::add_eval(app);
+  buoy::add_stress(app);
+  buoy::add_intervene(app);
   buoy::add_index(app);
   buoy::add_export(app);
   buoy::add_inspect(app);

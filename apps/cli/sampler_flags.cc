@@ -135,8 +135,8 @@ void SamplerFlags::check_effects(const Family& family) const {
 
 LladaOptions SamplerFlags::llada() const {
   return {.gen_length = gen_length,
-          .steps = given("--steps") ? steps : gen_length,
-          .block_length = given("--block-length") ? block_length : gen_length,
+          .steps = steps.value_or(gen_length),
+          .block_length = block_length.value_or(gen_length),
           .temperature = temperature,
           .remasking = kRemasking.at(remasking),
           .cfg_scale = cfg_scale,
@@ -148,7 +148,7 @@ LladaOptions SamplerFlags::llada() const {
 
 DreamOptions SamplerFlags::dream() const {
   return {.gen_length = gen_length,
-          .steps = given("--steps") ? steps : gen_length,
+          .steps = steps.value_or(gen_length),
           .eps = eps,
           .alg = kAlgorithms.at(alg),
           .alg_temp = alg_temp,

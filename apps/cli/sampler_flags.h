@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace buoy {
 
 // The flags as given. Unset lengths and steps get their defaults from each other.
 struct SamplerFlags {
-  Index gen_length = 128, steps = 0, block_length = 0, top_k = 0;
+  Index gen_length = 128, top_k = 0;
+  std::optional<Index> steps, block_length;
   double temperature = 0, cfg_scale = 0, threshold = 0.9, alg_temp = 0, eps = 1e-3, top_p = 1;
   std::string remasking = "low_confidence", alg = "origin", stop_ids;
   bool logits_eos_inf = false, confidence_eos_eot_inf = false, ignore_eos = false;

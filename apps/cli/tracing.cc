@@ -137,8 +137,8 @@ TraceSource TracingModel::variant(const SamplerFlags& sampler,
   return made;
 }
 
-TraceExample TracingModel::example(const QaItem& item) const {
-  return {.prompt = tokenize_prompt(*tokenizer_, template_->render(item), chat_ ? &*chat_ : nullptr),
+TraceExample TracingModel::example(const QaItem& item, QueryPlace place) const {
+  return {.prompt = tokenize_prompt(*tokenizer_, template_->render(item, place), chat_ ? &*chat_ : nullptr),
           .item = item};
 }
 

@@ -59,12 +59,14 @@ class TracingModel {
   TraceSource variant(const SamplerFlags& sampler, const InterventionSettings* intervention) const;
   const ModelConfig& config() const { return engine_.model->config(); }
   std::vector<Trace> trace(std::span<const QaItem> items, SampleStreams streams) const;
-  TraceExample example(const QaItem& item) const;
+  TraceExample example(const QaItem& item, QueryPlace place = QueryPlace::kAsWritten) const;
   TraceExample example(
       const std::string& prompt) const;  // plain text, the model's chat template where it has one
 
   // The prompt of an item before a chat template is put around it.
-  std::string prompt(const QaItem& item) const { return template_->render(item).text; }
+  std::string prompt(const QaItem& item, QueryPlace place = QueryPlace::kAsWritten) const {
+    return template_->render(item, place).text;
+  }
 
   // "mini-mdm" of "/models/mini-mdm/".
   const std::string& name() const { return source_->name; }

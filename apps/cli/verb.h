@@ -9,6 +9,8 @@ namespace buoy {
 void add_analyze(CLI::App& root);
 void add_bench(CLI::App& root);
 void add_eval(CLI::App& root);
+void add_stress(CLI::App& root);
+void add_intervene(CLI::App& root);
 void add_export(CLI::App& root);
 void add_forward(CLI::App& root);
 void add_generate(CLI::App& root);

@@ -126,4 +126,14 @@ ScoreTable make_score_table(const std::vector<SampleResult>& results, const Scor
   return table;
 }
 
+SampleTable answer_table(const std::vector<SampleResult>& results) {
+  SampleTable table;
+  for (const SampleResult& r : results) {
+    Measurements scores = scores_of(r);
+    for (Measurement& m : scores) m.part = r.key.condition;
+    table.add({.model = r.key.model, .data = r.key.data, .task = r.task, .sample = r.key.sample}, scores);
+  }
+  return table;
+}
+
 }  // namespace buoy

@@ -46,6 +46,9 @@ struct ScoreOrder {
 // independent.
 ScoreTable make_score_table(const std::vector<SampleResult>& results, const ScoreOrder& order);
 
+// The scores of every sample in percent, by name, with the condition as part.
+SampleTable answer_table(const std::vector<SampleResult>& results);
+
 // For a terminal; as CSV with every number; as JSON; as LaTeX in the shape of the paper's first table.
 std::string score_text(const ScoreTable& table);
 std::string score_csv(const ScoreTable& table);

@@ -1,6 +1,7 @@
 #include "study/intervene_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "analysis/table_csv.h"
@@ -148,6 +149,25 @@ std::string intervene_csv(const InterventionResult& result) {
     for (const Summary& s : row.seen_change) append(out, {row, s, kNoIntervention});
   }
   return out;
+}
+
+std::string intervene_text(const InterventionResult& result) {
+  const auto change = [](const std::optional<Summary>& s) {
+    if (!s) return std::string("–");
+    if (!s->lo || !s->hi) return fmt::format("{:+.1f}", s->mean);
+    return fmt::format("{:+.1f} [{:+.1f}, {:+.1f}]", s->mean, *s->lo, *s->hi);
+  };
+  const auto line = [](const std::array<std::string, 6>& cells) {
+    return fmt::format("{:<12} {:<20} {:>6} {:>24} {:>24} {:>5}\n", cells[0], cells[1], cells[2], cells[3],
+                       cells[4], cells[5]);
+  };
+  std::string text = "Exact match, % (paired changes with 95 % intervals)\n";
+  text += line({"model", "intervention", "EM", "against none", "against its control", "n"});
+  for (const InterventionRow& row : result.rows) {
+    text += line({row.model, row.condition, fmt::format("{:.1f}", row.em.mean), change(row.em_change),
+                  change(row.em_against_control), fmt::to_string(row.n)});
+  }
+  return text;
 }
 
 }  // namespace buoy

@@ -48,4 +48,7 @@ InterventionResult make_intervention_result(const SampleTable& answers, const Sa
 // names the condition that it was compared with for a difference.
 std::string intervene_csv(const InterventionResult& result);
 
+// For a terminal: exact match under each condition, its paired change, and that against its control.
+std::string intervene_text(const InterventionResult& result);
+
 }  // namespace buoy
