@@ -36,6 +36,7 @@ TEST_F(Stress, IrrelevantPassagesTakeThePlaceOfOthersAndNeverOfGold) {
   EXPECT_EQ(all[1], own[1]);
   EXPECT_EQ((third[0] != own[0]) + (third[2] != own[2]), 1);  // round(0.4 · 3)
   EXPECT_EQ((all[0] != own[0]) + (all[2] != own[2]), 2);      // round(1 · 3), less the gold one
+  EXPECT_EQ(texts_of(apply("irrelevant=0.6")), all);          // round(0.6 · 3)
   // What was irrelevant stays so when there is more of it.
   const std::size_t changed = third[0] != own[0] ? 0 : 2;
   EXPECT_EQ(all[changed], third[changed]);
@@ -167,16 +168,18 @@ TEST_F(Stress, DroppedWordsLeaveTheOthersInOrder) {
 
 TEST_F(Stress, ShuffledWordsStayInTheirSentence) {
   EXPECT_TRUE(same(apply("shuffled-words=0"), first()));
-  const QaItem made = apply("shuffled-words=1");
-  const QaPassage &old = first().passages[1], &now = made.passages[1];
-  const Strings a = words_of(old.text), b = words_of(now.text);
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t w = 0; w < a.size(); ++w) EXPECT_NE(a[w], b[w]);
-  Strings old_evidence = words_of(text_of(old, old.evidence[0])),
-          evidence = words_of(text_of(now, now.evidence.at(0)));
-  std::ranges::sort(old_evidence);
-  std::ranges::sort(evidence);
-  EXPECT_EQ(evidence, old_evidence);
+  for (Index number = 0; number < kTwoHops; ++number) {
+    const QaItem made = apply("shuffled-words=1", number);
+    const QaPassage &old = items_[static_cast<std::size_t>(number)].passages[1], &now = made.passages[1];
+    const Strings a = words_of(old.text), b = words_of(now.text);
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t w = 0; w < a.size(); ++w) EXPECT_NE(a[w], b[w]);
+    Strings old_evidence = words_of(text_of(old, old.evidence[0])),
+            evidence = words_of(text_of(now, now.evidence.at(0)));
+    std::ranges::sort(old_evidence);
+    std::ranges::sort(evidence);
+    EXPECT_EQ(evidence, old_evidence);
+  }
 }
 
 TEST_F(Stress, GoldIsReplacedByForeignPassages) {
