@@ -276,6 +276,12 @@ TEST_P(Regions, CoverEveryPromptAndEveryToken) {
       const PromptText prompt = each.render(*item);
       expect_regions_of_characters(prompt, *item);
       expect_regions_of_tokens(tokenizer, prompt);
+      for (const QueryPlace place : {QueryPlace::kBeforePassages, QueryPlace::kAfterPassages}) {
+        const PromptText moved = each.render(*item, place);
+        expect_regions_of_characters(moved, *item);
+        EXPECT_EQ(moved.text.size(), prompt.text.size());
+        if (moved.text != prompt.text) expect_regions_of_tokens(tokenizer, moved);
+      }
     }
   }
   EXPECT_FALSE(dataset.next());

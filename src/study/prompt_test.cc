@@ -1,4 +1,6 @@
 // Prompt templates and their regions in characters and in tokens.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -81,6 +83,71 @@ TEST(PromptTemplate, ErrorsNameTheLine) {
   EXPECT_NE(error("{question").find("without \"}\""), std::string::npos);
   EXPECT_NE(error("}{question}").find("without \"{\""), std::string::npos);
   EXPECT_EQ(PromptTemplate::parse("{{{question}}}", "t").render(kItem).text, "{Où est 東京?}");
+}
+
+// Whether the question stands before the first passage, after the last, or neither.
+QueryPlace place_of_question(const PromptText& prompt) {
+  const auto is_query = [](const PromptPart& part) { return part.kind == RegionKind::kQuery; };
+  const auto is_passage = [](const PromptPart& part) { return part.kind == RegionKind::kDocument; };
+  const auto query = std::ranges::find_if(prompt.parts, is_query);
+  const bool before = std::none_of(prompt.parts.begin(), query, is_passage);
+  const bool after = std::none_of(query, prompt.parts.end(), is_passage);
+  return before ? QueryPlace::kBeforePassages : after ? QueryPlace::kAfterPassages : QueryPlace::kAsWritten;
+}
+
+TEST(QueryPlace, EveryBundledTemplateCanHaveTheQuestionOnEitherSide) {
+  QaItem alone = kItem;
+  alone.passages.clear();
+  for (const BundledTemplate& bundled : bundled_templates()) {
+    const PromptTemplate prompt = PromptTemplate::find(std::string(bundled.name));
+    const std::string as_written = prompt.render(kItem).text;
+    Index changed = 0;
+    for (const QueryPlace place : {QueryPlace::kBeforePassages, QueryPlace::kAfterPassages}) {
+      const PromptText moved = prompt.render(kItem, place);
+      expect_covered(moved);
+      EXPECT_EQ(place_of_question(moved), place) << bundled.name;
+      EXPECT_EQ(evidence_of(moved, 2), "Il est ici.") << bundled.name;
+      EXPECT_TRUE(std::ranges::is_permutation(moved.text, as_written)) << bundled.name;
+      changed += moved.text != as_written;
+      EXPECT_EQ(prompt.render(alone, place).text, prompt.render(alone).text);
+    }
+    EXPECT_EQ(changed, 1) << bundled.name;
+  }
+}
+
+TEST(QueryPlace, TheLineOfTheQuestionAndThePassagesChangePlaces) {
+  const auto moved = [](const char* name, QueryPlace place) {
+    return PromptTemplate::find(name).render(kItem, place).text;
+  };
+  EXPECT_EQ(moved("micro", QueryPlace::kBeforePassages),
+            "Question: Où est 東京?\n\nContext:\nPassage 1: Rien du tout.\nPassage 2: é vide. Il est ici. "
+            "Fin.\nShort Answer:");
+  EXPECT_EQ(moved("unified", QueryPlace::kBeforePassages),
+            "Question: Où est 東京?\n\nUse the passages below to answer the question.\n\nPassage 1: Rien du "
+            "tout.\n\nPassage 2: é vide. Il est ici. Fin.\nGive only the answer itself, as few words as "
+            "possible.\nAnswer:");
+  EXPECT_EQ(moved("attention-floating", QueryPlace::kAfterPassages),
+            "Passages:\n[1] Rien du tout.\n[2] é vide. Il est ici. Fin.\n\nQuery: Où est 東京?");
+  const PromptTemplate own =
+      PromptTemplate::parse("Read.\n{for passage}* {text}\n{end}Now think.\nQ: {question} A:", "own");
+  EXPECT_EQ(own.render(kItem, QueryPlace::kBeforePassages).text,
+            "Read.\nQ: Où est 東京? A:\nNow think.\n* Rien du tout.\n* é vide. Il est ici. Fin.");
+}
+
+TEST(QueryPlace, ATemplateThatCannotBeReorderedIsAnError) {
+  const auto error = [](const char* source) -> std::string {
+    try {
+      PromptTemplate::parse(source, "own").render(kItem, QueryPlace::kBeforePassages);
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error("Q: {question}"),
+            "template \"own\": has no passages, so the question cannot be put before or after the passages");
+  EXPECT_NE(error("{question}{for passage}{text}{end}{question}").find("more than once"), std::string::npos);
+  EXPECT_NE(error("{for passage}{title}{end}{question}{for passage}{text}{end}").find("between two lists"),
+            std::string::npos);
 }
 
 TEST(TokenizedPrompt, EveryTokenHasItsRegion) {

@@ -75,8 +75,8 @@ StressResult make_stress_result(const std::vector<SampleResult>& results, const 
 // stressor,data,model,level,quantity,n,mean,lo,hi.
 std::string stress_csv(const StressResult& result);
 
-// One line per curve and score: baseline, worst level and the score there, its paired loss, the slope; then
-// the differences of slopes between models are in `difference`.
+// One line per curve and score: baseline, worst level and the score there, its paired loss, the slope, and
+// the first model's slope − this one's, each with n and interval; what does not exist is empty.
 std::string robustness_csv(const StressResult& result);
 
 // The robustness summary for a terminal.
