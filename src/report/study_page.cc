@@ -9,6 +9,7 @@
 #include "analysis/task_dependence.h"
 #include "base/error.h"
 #include "io/file.h"
+#include "report/number_text.h"
 #include "report/study_figures.h"
 
 namespace buoy {
@@ -94,17 +95,6 @@ const std::array<SectionPlan, 9> kSections = {{
     {"tasks", task_figures, {}, ""},
 }};
 
-std::string number(double value) {
-  const double size = std::abs(value);
-  if (size != 0 && size < 0.001) return fmt::format("{:.1e}", value);
-  return fmt::format("{:.{}f}", value, size >= 100 ? 1 : size >= 10 ? 2 : 3);
-}
-
-std::string with_interval(const Summary& s) {
-  if (!s.lo || !s.hi) return number(s.mean);
-  return fmt::format("{} [{}, {}]", number(s.mean), number(*s.lo), number(*s.hi));
-}
-
 // Lines × models: the number with its interval, its null, its sample count.
 std::vector<Block> number_table(const StudyView& view, std::span<const Line> lines) {
   TableBlock table{
@@ -128,8 +118,8 @@ std::vector<Block> number_table(const StudyView& view, std::span<const Line> lin
                                                                 .part = std::string(line.quantity.part)})
                                             : view.find_mean(model, line.quantity);
       any = any || s != nullptr;
-      row.push_back(s != nullptr ? with_interval(*s) : "–");
-      row.push_back(s != nullptr && s->null ? number(*s->null) : "–");
+      row.push_back(s != nullptr ? interval_text(*s) : "–");
+      row.push_back(s != nullptr && s->null ? number_text(*s->null) : "–");
       row.push_back(s != nullptr ? fmt::to_string(s->n) : "0");
     }
     if (any) table.rows.push_back(std::move(row));
@@ -211,7 +201,7 @@ std::vector<Block> task_table(const StudyView& view) {
     table.columns.push_back({.name = name, .kind = ColumnKind::kNumber});
   for (const StudiedModel& model : view.models()) {
     for (const TaskDistance& d : task_dependence(task_profiles(view.result().table, {.model = model.name}))) {
-      table.rows.push_back({model.name, fmt::format("{} – {}", d.a, d.b), number(d.divergence),
+      table.rows.push_back({model.name, fmt::format("{} – {}", d.a, d.b), number_text(d.divergence),
                             fmt::format("{:.3f}", d.p), fmt::format("{} + {}", d.n_a, d.n_b)});
     }
   }
