@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "report/figure.h"
 #include "report/number_text.h"
+#include "report/page_parts.h"
 
 namespace buoy {
 namespace {
@@ -46,7 +47,7 @@ ForestRow row_of(const ClaimResult& r) {
   row.low = std::min(row.value, (above ? r.lo : r.hi) * scale);
   row.high = std::max(row.value, (above ? r.hi : r.lo) * scale);
   row.mark = mark_of(r.verdict);
-  row.text = fmt::format("{} {}\nn = {}", change_text(excess_of(r)), r.claim->unit, r.n);
+  row.text = fmt::format("{}\n{}, n = {}", change_text(excess_of(r)), r.claim->unit, r.n);
   return row;
 }
 
@@ -72,14 +73,14 @@ TableBlock table_of(std::span<const ClaimResult> results) {
   TableBlock table{.caption = tally(results) + " What is computed shows when pointing at a claim.",
                    .columns = {{.name = "claim"}, {.name = "models"}},
                    .rows = {}};
-  const auto add = [&](const char* name, const char* definition) {
-    table.columns.push_back({.name = name, .kind = ColumnKind::kNumber, .definition = definition});
-  };
-  add("n", "samples, or samples that both models have");
-  add("value", "the contrast, mean over samples");
-  add("null", "the same where nothing of the kind is the case: uniform attention, or no difference");
-  add("value − null", "with the 95 % interval, bootstrap over samples; the verdict rests on it");
-  add("δ", "what it must exceed, in the claimed direction; fixed before any result was looked at");
+  table.columns.push_back(number_column("n", "samples, or samples that both models have"));
+  table.columns.push_back(number_column("value", "the contrast, mean over samples"));
+  table.columns.push_back(number_column(
+      "null", "the same where nothing of the kind is the case: uniform attention, or no difference"));
+  table.columns.push_back(number_column(
+      "value − null", "with the 95 % interval, bootstrap over samples; the verdict rests on it"));
+  table.columns.push_back(number_column(
+      "δ", "what it must exceed, in the claimed direction; fixed before any result was looked at"));
   table.columns.push_back({.name = "verdict",
                            .kind = ColumnKind::kText,
                            .definition =
@@ -125,12 +126,10 @@ Forest claims_figure(std::span<const ClaimResult> results) {
 }
 
 Section claims_section(std::span<const ClaimResult> results, const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory / "figures", error);
-  if (error) fail("{}: cannot be made a directory: {}", (directory / "figures").string(), error.message());
+  make_figure_directory(directory);
   const std::string csv = claims_csv(results);
   Section section{.id = "claims",
-                  .title = "What is left of the claims?",
+                  .title = "Do the paper's claims hold?",
                   .explanation =
                       "Each claim of the paper is one contrast, computed sample by sample, with a direction "
                       "and a least size "
@@ -139,12 +138,14 @@ Section claims_section(std::span<const ClaimResult> results, const fs::path& dir
                       "95 % interval of value − null lies beyond δ, not supported when it lies wholly short "
                       "of it, else open; "
                       "it holds for these models and these data."};
-  section.blocks.push_back(FigureBlock{
-      .svg = save_figure(claims_figure(results), directory / "figures" / "claims", csv),
-      .alt = "Forest plot: one row per claim and model with interval, null and δ.",
-      .caption = "Every claim on one scale: 0 is the null, 1 is the least size that matters, and to "
-                 "the right is as claimed.",
-      .files = "figures/claims"});
+  const StudyFigure figure{.name = "claims",
+                           .figure = claims_figure(results),
+                           .csv = csv,
+                           .caption =
+                               "Every claim on one scale: 0 is the null, 1 is the least size that matters, "
+                               "and to the right is as claimed.",
+                           .alt = "Forest plot: one row per claim and model with interval, null and δ."};
+  section.blocks.push_back(save_figure_block(figure, directory));
   section.blocks.push_back(table_of(results));
   write_file_atomically(directory / "claims.csv", csv);
   return section;

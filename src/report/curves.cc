@@ -243,10 +243,11 @@ Range x_range_of(const CurvePanel& panel) {
 // Ticks everywhere, labels where there is room.
 Ticks own_ticks(const Canvas& canvas, const Frame& frame, const CurvePanel& panel) {
   Ticks ticks;
-  double free_from = frame.plot.x - 30;
+  constexpr double kOverhang = kPanelGapX / 2;  // what a label may stick out beside the plot
+  double free_from = frame.plot.x - kOverhang;
   for (const AxisTick& tick : panel.x_ticks) {
     const double half = canvas.measure(tick.label, kSmallText).width / 2, at = frame.at_x(tick.at);
-    const bool fits = at - half >= free_from;
+    const bool fits = at - half >= free_from && at + half <= frame.plot.right() + kOverhang;
     if (fits) free_from = at + half + 3;
     ticks.at.push_back(tick.at);
     ticks.labels.push_back(fits ? tick.label : "");

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "report/number_text.h"
+#include "report/page_parts.h"
 #include "report/study_figures.h"
 
 namespace buoy {
@@ -239,9 +240,7 @@ TableBlock model_table(const StudyView& view) {
 
 void write_study(const StudyResult& result, const StudyReport& report, const fs::path& directory,
                  const FigureProgress& progress) {
-  std::error_code error;
-  fs::create_directories(directory / "figures", error);
-  if (error) fail("{}: cannot be made a directory: {}", (directory / "figures").string(), error.message());
+  make_figure_directory(directory);
   const StudyView view(result);
   struct Planned {
     const SectionPlan* plan;
@@ -274,11 +273,7 @@ void write_study(const StudyResult& result, const StudyReport& report, const fs:
                     .explanation = std::string(p.analysis->explanation)};
     for (const StudyFigure& f : p.figures) {
       if (progress) progress(f.name, total);
-      const std::string files = "figures/" + f.name;
-      section.blocks.push_back(FigureBlock{.svg = save_figure(f.figure, directory / files, f.csv),
-                                           .alt = f.alt,
-                                           .caption = f.caption,
-                                           .files = files});
+      section.blocks.push_back(save_figure_block(f, directory));
     }
     for (Block& block : tables_of(view, *p.plan)) section.blocks.push_back(std::move(block));
     if (!p.plan->note.empty()) section.blocks.push_back(NoteBlock{std::string(p.plan->note)});
