@@ -16,7 +16,7 @@ double entry_width(const Canvas& canvas, const KeyEntry& entry) {
 
 void draw_shape(Canvas& canvas, const KeyEntry& entry, double x, double middle) {
   const Box box{x + 2, middle - 3, kKeyShapeWidth - 4, 6};
-  const Point from{x, middle}, to{x + kKeyShapeWidth, middle};
+  const Point from{x, middle}, to{x + kKeyShapeWidth, middle}, centre{box.middle_x(), middle};
   switch (entry.shape) {
     case KeyShape::kLine:
       canvas.line(from, to, {.color = entry.color, .width = kCurveLine});
@@ -33,6 +33,17 @@ void draw_shape(Canvas& canvas, const KeyEntry& entry, double x, double middle) 
       break;
     case KeyShape::kOutline:
       canvas.stroke(box, {.color = entry.color, .width = 1.1});
+      break;
+    case KeyShape::kDot:
+    case KeyShape::kRing:
+      canvas.dot(centre, 2.6, entry.color);
+      if (entry.shape == KeyShape::kRing) canvas.dot(centre, 1.5, kWhite);
+      break;
+    case KeyShape::kCross:
+      for (const double side : {-2.2, 2.2}) {
+        canvas.line({centre.x - 2.2, middle - side}, {centre.x + 2.2, middle + side},
+                    {.color = entry.color, .width = 1.5});
+      }
       break;
   }
 }
@@ -111,6 +122,13 @@ void draw_x_axis(Canvas& canvas, const Frame& frame, const Ticks& ticks, AxisLab
     canvas.line({x, base}, {x, base + kTickLength}, {});
     if (labels == AxisLabels::kShown) canvas.text({x, base + kTickLength + 1}, ticks.labels[i], style);
   }
+}
+
+void draw_x_title(Canvas& canvas, std::string_view title, const Box& plot) {
+  TextStyle style = kAxisTitle;
+  style.align_x = AlignX::kCentre;
+  style.max_width = plot.width + 16;
+  canvas.text({plot.middle_x(), plot.bottom() + kTickLabelHeight + 1.5}, title, style);
 }
 
 Ticks fitting_ticks(const Canvas& canvas, Range range, double width, TickStep step) {

@@ -14,7 +14,7 @@ namespace buoy {
 inline const TextStyle kSmallText = {.size = kSmallSize, .color = kSoftInk};
 inline const TextStyle kAxisTitle = {.size = kTextSize, .color = kInk};
 
-enum class KeyShape { kLine, kDashes, kBar, kHatch, kOutline };
+enum class KeyShape { kLine, kDashes, kBar, kHatch, kOutline, kDot, kRing, kCross };
 struct KeyEntry {
   std::string name;
   KeyShape shape = KeyShape::kLine;
@@ -46,6 +46,9 @@ enum class AxisLabels { kHidden, kShown };
 void draw_y_axis(Canvas& canvas, const Frame& frame, const Ticks& ticks, AxisLabels labels);
 // The base line, ticks and labels below the plot.
 void draw_x_axis(Canvas& canvas, const Frame& frame, const Ticks& ticks, AxisLabels labels);
+
+// The title of a horizontal axis, below its tick labels, centred.
+void draw_x_title(Canvas& canvas, std::string_view title, const Box& plot);
 
 // As many ticks as a horizontal axis of this width can carry without labels touching.
 Ticks fitting_ticks(const Canvas& canvas, Range range, double width, TickStep step);

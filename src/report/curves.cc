@@ -109,6 +109,8 @@ void check_curves(const Curves& curves) {
     check_range(curves.x_range, "x", place);
     check_range(curves.y_range, "y", place);
     check_range(curves.panels[i].y_range, "y", place);
+    if (curves.panels[i].x_ticks.empty() != curves.panels[0].x_ticks.empty())
+      fail("{}: ticks of its own unlike panel 1, expected for all panels or for none", place);
     for (const Series& s : curves.panels[i].series) check_series(s, place);
   }
 }
@@ -227,11 +229,38 @@ void draw_names(Canvas& canvas, const Frame& frame, const CurvePanel& panel, con
   }
 }
 
+bool has_own_x(const Curves& curves) {
+  return !curves.panels[0].x_ticks.empty();
+}
+
+// Where a panel's axis is its own, its range is that of its data and ticks.
+Range x_range_of(const CurvePanel& panel) {
+  Range range = x_extent(panel);
+  for (const AxisTick& tick : panel.x_ticks) range = united(range, {tick.at, tick.at});
+  return padded(range, 0.03);
+}
+
+// Ticks everywhere, labels where there is room.
+Ticks own_ticks(const Canvas& canvas, const Frame& frame, const CurvePanel& panel) {
+  Ticks ticks;
+  constexpr double kOverhang = kPanelGapX / 2;  // what a label may stick out beside the plot
+  double free_from = frame.plot.x - kOverhang;
+  for (const AxisTick& tick : panel.x_ticks) {
+    const double half = canvas.measure(tick.label, kSmallText).width / 2, at = frame.at_x(tick.at);
+    const bool fits = at - half >= free_from && at + half <= frame.plot.right() + kOverhang;
+    if (fits) free_from = at + half + 3;
+    ticks.at.push_back(tick.at);
+    ticks.labels.push_back(fits ? tick.label : "");
+  }
+  return ticks;
+}
+
 struct Layout {
   Index across = 1, down = 1;
   LegendPlace legend = LegendPlace::kAbove;
   double gutter = 0, margin = 0;  // left of the first and right of the last panel
   double panel_title = 0;
+  double foot = 0;          // below each panel, where each has its own horizontal axis
   bool own_ranges = false;  // each panel has its own y axis
   Range x;
   Size plot;
@@ -279,6 +308,7 @@ Layout plan(const Canvas& canvas, const Curves& curves, const std::vector<std::s
     for (const AxisBand& band : panel.bands) band_names.push_back(band.name);
   }
   out.x = curves.x_range.value_or(padded(x, 0.02));
+  if (has_own_x(curves)) out.foot = kTickLabelHeight + kAxisTitleHeight;
   out.gutter = labels + 4;
   out.margin = out.legend == LegendPlace::kBeside ? beside_width(canvas, names) : 5;
   if (!band_names.empty()) out.margin = std::max(out.margin, 7 + widest(canvas, band_names, kSmallText));
@@ -325,10 +355,10 @@ Size draw(Canvas& canvas, const Curves& curves) {
     const CurvePanel& panel = curves.panels[static_cast<std::size_t>(i)];
     const Index column = i % out.across, row = i / out.across;
     const double step_x = out.plot.width + kPanelGapX + (out.own_ranges ? out.gutter : 0);
-    const double step_y = out.plot.height + out.panel_title + kPanelGapY;
+    const double step_y = out.plot.height + out.panel_title + out.foot + kPanelGapY;
     const Frame frame{{left + static_cast<double>(column) * step_x, first + static_cast<double>(row) * step_y,
                        out.plot.width, out.plot.height},
-                      out.x,
+                      has_own_x(curves) ? x_range_of(panel) : out.x,
                       y_range_of(curves, panel)};
     const bool rightmost = column == out.across - 1 || i + 1 == std::ssize(curves.panels);
     const bool lowest = i + out.across >= std::ssize(curves.panels);
@@ -337,7 +367,12 @@ Size draw(Canvas& canvas, const Curves& curves) {
     draw_axis_bands(canvas, frame, panel.bands, rightmost ? AxisLabels::kShown : AxisLabels::kHidden);
     draw_y_axis(canvas, frame, nice_ticks(frame.y, y_tick_count(out.plot.height)),
                 column == 0 || out.own_ranges ? AxisLabels::kShown : AxisLabels::kHidden);
-    draw_x_axis(canvas, frame, x_ticks, lowest ? AxisLabels::kShown : AxisLabels::kHidden);
+    if (has_own_x(curves)) {
+      draw_x_axis(canvas, frame, own_ticks(canvas, frame, panel), AxisLabels::kShown);
+      draw_x_title(canvas, panel.x_title, frame.plot);
+    } else {
+      draw_x_axis(canvas, frame, x_ticks, lowest ? AxisLabels::kShown : AxisLabels::kHidden);
+    }
     {
       const Box& p = frame.plot;
       const Canvas::Clip clip(canvas, {p.x - 2, p.y - 2, p.width + 4, p.height + 4});
@@ -347,13 +382,13 @@ Size draw(Canvas& canvas, const Curves& curves) {
     }
     if (out.legend == LegendPlace::kBeside && rightmost) draw_names(canvas, frame, panel, colors);
   }
-  const double last = first +
-                      static_cast<double>(out.down) * (out.plot.height + out.panel_title + kPanelGapY) -
-                      out.panel_title - kPanelGapY;
-  TextStyle title = kAxisTitle;
-  title.align_x = AlignX::kCentre;
-  canvas.text({(left + right - out.margin) / 2, last + kTickLabelHeight + 1.5}, curves.x_title, title);
-  double bottom = last + kTickLabelHeight + (curves.x_title.empty() ? 0 : kAxisTitleHeight);
+  const double last =
+      first + static_cast<double>(out.down) * (out.plot.height + out.panel_title + out.foot + kPanelGapY) -
+      out.panel_title - out.foot - kPanelGapY;
+  if (!has_own_x(curves))
+    draw_x_title(canvas, curves.x_title, {left, first, right - out.margin - left, last - first});
+  const bool titled = has_own_x(curves) || !curves.x_title.empty();
+  double bottom = last + kTickLabelHeight + (titled ? kAxisTitleHeight : 0);
   draw_side_title(canvas, curves.y_title, {first, last}, bottom);
   bottom += draw_note(canvas, curves.note, {kMargin, bottom}, right);
   return {curves.width, bottom + kMargin};

@@ -42,11 +42,20 @@ struct AxisBand {
   bool marked = false;
 };
 
+struct AxisTick {
+  double at = 0;
+  std::string label;
+};
+
 struct CurvePanel {
   std::string title = {};
   std::vector<Series> series;
   std::vector<AxisBand> bands = {};
   std::optional<Range> y_range = {};  // this panel's own, over the figure's
+  // A horizontal axis of its own: its range is that of the panel's data. Labels without room are left out.
+  // Given for all panels of a figure or for none.
+  std::vector<AxisTick> x_ticks = {};
+  std::string x_title = {};
 };
 
 struct Curves {

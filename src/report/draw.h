@@ -5,6 +5,7 @@
 #include "report/bars.h"
 #include "report/canvas.h"
 #include "report/curves.h"
+#include "report/forest.h"
 #include "report/heatmap.h"
 
 namespace buoy {
@@ -13,5 +14,6 @@ namespace buoy {
 Size draw(Canvas& canvas, const Heatmap& heatmap);
 Size draw(Canvas& canvas, const Curves& curves);
 Size draw(Canvas& canvas, const Bars& bars);
+Size draw(Canvas& canvas, const Forest& forest);
 
 }  // namespace buoy

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "report/figure.h"
+#include "report/page_parts.h"
 
 namespace buoy {
 namespace {
@@ -90,9 +91,7 @@ Bars score_bars(const ScoreTable& table) {
 }  // namespace
 
 void write_eval(const ScoreTable& table, const EvalReport& report, const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory / "figures", error);
-  if (error) fail("{}: cannot be made a directory: {}", (directory / "figures").string(), error.message());
+  make_figure_directory(directory);
   const std::string csv = score_csv(table);
   Section scores{
       .id = "scores",

@@ -8,11 +8,12 @@
 
 #include "report/bars.h"
 #include "report/curves.h"
+#include "report/forest.h"
 #include "report/heatmap.h"
 
 namespace buoy {
 
-using Figure = std::variant<Heatmap, Curves, Bars>;
+using Figure = std::variant<Heatmap, Curves, Bars, Forest>;
 
 enum class FigureFormat { kPdf, kSvg, kPng };  // kPng: 300 pixels per inch of paper
 

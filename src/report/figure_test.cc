@@ -68,8 +68,38 @@ Bars full_bars() {
           .series = {{"mdm", {{1, 0.5, 2, 0.3}, {-2, -3, -1}}}, {"arm", {{}, {3}}}}};
 }
 
+Curves curves_with_own_axes() {
+  Curves curves = full_curves();
+  curves.width = kTextWidth;
+  curves.panels_across = 2;
+  curves.panels.push_back(curves.panels[0]);
+  for (CurvePanel& panel : curves.panels) {
+    panel.bands.clear();
+    panel.x_title = kScripts;
+    panel.x_ticks = {{0, "none"}, {1, "0.5"}, {3, std::string(60, 'x')}};
+  }
+  return curves;
+}
+
+Forest full_forest() {
+  return {.title = "Claims",
+          .note = "n = 3",
+          .x_title = kScripts,
+          .text_title = "value",
+          .x_range = Range{-2, 4},
+          .origin_name = "null",
+          .threshold = 1,
+          .threshold_name = "δ",
+          .key = {{ForestMark::kDot, "yes"}, {ForestMark::kCross, "no"}, {ForestMark::kRing, "open"}},
+          .rows = {{"A", kScripts, "one", 2, 1.5, 9, ForestMark::kDot, "2 [1.5, 9]"},
+                   {"A", kScripts, "two", -30, -40, -20, ForestMark::kCross, kScripts},
+                   {"B", std::string(200, 'x'), "", 0.5, 0, 1.2, ForestMark::kRing, std::string(99, 'y')},
+                   {.group = "B", .name = "nothing", .text = "not measured"}}};
+}
+
 const std::vector<Figure>& one_of_each() {
-  static const std::vector<Figure> figures = {full_heatmap(), full_curves(), full_bars()};
+  static const std::vector<Figure> figures = {full_heatmap(), full_curves(), full_bars(),
+                                              curves_with_own_axes(), full_forest()};
   return figures;
 }
 
@@ -177,6 +207,44 @@ TEST(Curves, SizesThatDisagreeAreNamed) {
   const Curves curves{.title = "A", .panels = {{.series = {{.name = "s", .x = {0, 1}, .y = {1}}}}}};
   EXPECT_EQ(error_of([&] { render_figure(curves, FigureFormat::kSvg); }),
             "curves \"A\", panel 1, series \"s\": 1 values of y, expected 2");
+}
+
+TEST(Curves, PanelsHaveTheirOwnAxesAllOrNone) {
+  Curves curves{.title = "A", .panels = {{.series = {{.name = "s", .x = {0, 1}, .y = {1, 2}}}}}};
+  curves.panels.push_back(curves.panels[0]);
+  const Index plain = picture_of(curves).height;
+  curves.panels[1].x_ticks = {{0, "0"}, {1, "1"}};
+  EXPECT_EQ(error_of([&] { render_figure(curves, FigureFormat::kSvg); }),
+            "curves \"A\", panel 2: ticks of its own unlike panel 1, expected for all panels or for none");
+  curves.panels[0].x_ticks = {{0, "first"}, {1, "last"}};
+  EXPECT_GT(picture_of(curves).height, plain + 30) << "every panel has room for labels and title";
+}
+
+TEST(Forest, AnIntervalPastTheEdgeEndsInAnArrow) {
+  Forest forest{.x_range = Range{0, 10}, .rows = {{.name = "a", .value = 5, .low = 4, .high = 9.9}}};
+  const Color color = series_color(0);
+  const Index inside = picture_of(forest).count(color);
+  forest.rows[0].high = 99;
+  EXPECT_GT(picture_of(forest).count(color), inside) << "the arrow's head is filled";
+}
+
+TEST(Forest, MarksDifferInColourAndShape) {
+  Forest forest{.rows = {{.name = "a", .value = 1}}};
+  forest.rows[0].mark = ForestMark::kDot;
+  EXPECT_GT(picture_of(forest).count(series_color(0)), 100);
+  forest.rows[0].mark = ForestMark::kCross;
+  EXPECT_GT(picture_of(forest).count(kMark), 50);
+  EXPECT_EQ(picture_of(forest).count(series_color(0)), 0);
+  forest.rows[0].value = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(picture_of(forest).count(kMark), 0) << "what was not measured has no mark";
+}
+
+TEST(Forest, DataThatDoesNotFitIsNamed) {
+  EXPECT_EQ(error_of([] { render_figure(Forest{.title = "F"}, FigureFormat::kSvg); }),
+            "forest \"F\": no rows, expected at least one");
+  const Forest outside{.title = "F", .rows = {{.name = "a", .value = 5, .low = 6, .high = 7}}};
+  EXPECT_EQ(error_of([&] { render_figure(outside, FigureFormat::kSvg); }),
+            "forest \"F\", row \"a\": 5 outside its interval from 6 to 7");
 }
 
 TEST(Bars, OddBarsAreDrawn) {

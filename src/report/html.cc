@@ -92,31 +92,41 @@ std::string html_of(const TableBlock& table) {
   std::string out = "<div class=\"scroll\"><table>\n";
   if (!table.caption.empty()) out += fmt::format("<caption>{}</caption>\n", escape_html(table.caption));
   out += "<thead><tr>";
+  std::set<std::string> defined;
   std::string definitions;
+  // The text with its definition to point at, which is listed below the table once.
+  const auto with_definition = [&](const std::string& text, const std::string& definition) {
+    const std::string name = escape_html(text), meaning = escape_html(definition);
+    if (definition.empty()) return name;
+    if (defined.insert(text).second) definitions += fmt::format("<dt>{}</dt><dd>{}</dd>\n", name, meaning);
+    return fmt::format("<abbr title=\"{}\">{}</abbr>", meaning, name);
+  };
   for (const TableColumn& column : table.columns) {
-    std::string name = escape_html(column.name);
-    if (!column.definition.empty()) {
-      const std::string definition = escape_html(column.definition);
-      definitions += fmt::format("<dt>{}</dt><dd>{}</dd>\n", name, definition);
-      name = fmt::format("<abbr title=\"{}\">{}</abbr>", definition, name);
-    }
-    out += cell(column, name, " scope=\"col\"");
+    out += cell(column, with_definition(column.name, column.definition), " scope=\"col\"");
   }
   out += "</tr></thead>\n<tbody>\n";
-  for (const std::vector<std::string>& row : table.rows) {
+  if (!table.row_definitions.empty() && table.row_definitions.size() != table.rows.size()) {
+    fail("table \"{}\": definitions of {} rows, expected {}", table.caption, table.row_definitions.size(),
+         table.rows.size());
+  }
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    const std::vector<std::string>& row = table.rows[r];
     if (row.size() != table.columns.size()) {
       fail("table \"{}\": a row of {} cells, expected {}", table.caption, row.size(), table.columns.size());
     }
     out += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool names_row = i == 0 && table.columns[0].kind == ColumnKind::kText;
-      out += cell(table.columns[i], escape_html(row[i]), names_row ? " scope=\"row\"" : "");
+      const bool is_defined = i == 0 && !table.row_definitions.empty();
+      out += cell(table.columns[i], with_definition(row[i], is_defined ? table.row_definitions[r] : ""),
+                  names_row ? " scope=\"row\"" : "");
     }
     out += "</tr>\n";
   }
   out += "</tbody></table></div>\n";
   if (!definitions.empty()) {
-    out += fmt::format("<details><summary>What the columns mean</summary>\n<dl>\n{}</dl></details>\n",
+    out += fmt::format("<details><summary>{}</summary>\n<dl>\n{}</dl></details>\n",
+                       table.row_definitions.empty() ? "What the columns mean" : "What rows and columns mean",
                        definitions);
   }
   return out;

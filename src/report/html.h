@@ -29,6 +29,8 @@ struct TableBlock {
   std::string caption;
   std::vector<TableColumn> columns;
   std::vector<std::vector<std::string>> rows;  // each as long as columns
+  std::vector<std::string> row_definitions =
+      {};  // shown when pointing at a row's first cell; one per row, or none
 };
 
 struct NoteBlock {
@@ -59,7 +61,8 @@ struct Page {
   std::vector<Section> sections = {};
 };
 
-// The page. Throws Error on an id that is malformed or used twice, and on a table row of another length.
+// The page. Throws Error on an id that is malformed or used twice, and on a table row of another length or
+// without its definition.
 std::string render_page(const Page& page);
 // Written atomically; throws Error naming the path.
 void save_page(const Page& page, const std::filesystem::path& path);

@@ -82,6 +82,19 @@ TEST(Page, NumbersAreSetFlushRight) {
   EXPECT_EQ(count(html, "<th class=\"n\" scope=\"col\">n</th>"), 1);
 }
 
+TEST(Page, DefinitionsOfRowsArePointedAtAndListedOnce) {
+  TableBlock table{.caption = "T", .columns = {{"x"}, {"y"}}, .rows = {{"a<", "1"}, {"a<", "2"}, {"b", "3"}}};
+  table.row_definitions = {"first & last", "first & last", ""};
+  Page page{.title = "t", .sections = {{"s", "S", "", {table}}}};
+  const std::string html = render_page(page);
+  EXPECT_EQ(count(html, "<abbr title=\"first &amp; last\">a&lt;</abbr>"), 2);
+  EXPECT_EQ(count(html, "<dt>a&lt;</dt><dd>first &amp; last</dd>"), 1);
+  EXPECT_EQ(count(html, "<abbr"), 2) << "what has no definition is plain";
+  table.row_definitions.pop_back();
+  page.sections[0].blocks = {table};
+  EXPECT_EQ(error_of([&] { render_page(page); }), "table \"T\": definitions of 2 rows, expected 3");
+}
+
 TEST(Page, IdsAreCheckedAndRowsCounted) {
   Page page{.title = "t", .sections = {{"a b", "Title", ""}}};
   EXPECT_EQ(error_of([&] { render_page(page); }), "section \"Title\": id \"a b\", expected a-z, 0-9 and -");

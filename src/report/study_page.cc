@@ -9,6 +9,8 @@
 #include "analysis/task_dependence.h"
 #include "base/error.h"
 #include "io/file.h"
+#include "report/number_text.h"
+#include "report/page_parts.h"
 #include "report/study_figures.h"
 
 namespace buoy {
@@ -94,17 +96,6 @@ const std::array<SectionPlan, 9> kSections = {{
     {"tasks", task_figures, {}, ""},
 }};
 
-std::string number(double value) {
-  const double size = std::abs(value);
-  if (size != 0 && size < 0.001) return fmt::format("{:.1e}", value);
-  return fmt::format("{:.{}f}", value, size >= 100 ? 1 : size >= 10 ? 2 : 3);
-}
-
-std::string with_interval(const Summary& s) {
-  if (!s.lo || !s.hi) return number(s.mean);
-  return fmt::format("{} [{}, {}]", number(s.mean), number(*s.lo), number(*s.hi));
-}
-
 // Lines × models: the number with its interval, its null, its sample count.
 std::vector<Block> number_table(const StudyView& view, std::span<const Line> lines) {
   TableBlock table{
@@ -128,8 +119,8 @@ std::vector<Block> number_table(const StudyView& view, std::span<const Line> lin
                                                                 .part = std::string(line.quantity.part)})
                                             : view.find_mean(model, line.quantity);
       any = any || s != nullptr;
-      row.push_back(s != nullptr ? with_interval(*s) : "–");
-      row.push_back(s != nullptr && s->null ? number(*s->null) : "–");
+      row.push_back(s != nullptr ? interval_text(*s) : "–");
+      row.push_back(s != nullptr && s->null ? number_text(*s->null) : "–");
       row.push_back(s != nullptr ? fmt::to_string(s->n) : "0");
     }
     if (any) table.rows.push_back(std::move(row));
@@ -211,7 +202,7 @@ std::vector<Block> task_table(const StudyView& view) {
     table.columns.push_back({.name = name, .kind = ColumnKind::kNumber});
   for (const StudiedModel& model : view.models()) {
     for (const TaskDistance& d : task_dependence(task_profiles(view.result().table, {.model = model.name}))) {
-      table.rows.push_back({model.name, fmt::format("{} – {}", d.a, d.b), number(d.divergence),
+      table.rows.push_back({model.name, fmt::format("{} – {}", d.a, d.b), number_text(d.divergence),
                             fmt::format("{:.3f}", d.p), fmt::format("{} + {}", d.n_a, d.n_b)});
     }
   }
@@ -249,9 +240,7 @@ TableBlock model_table(const StudyView& view) {
 
 void write_study(const StudyResult& result, const StudyReport& report, const fs::path& directory,
                  const FigureProgress& progress) {
-  std::error_code error;
-  fs::create_directories(directory / "figures", error);
-  if (error) fail("{}: cannot be made a directory: {}", (directory / "figures").string(), error.message());
+  make_figure_directory(directory);
   const StudyView view(result);
   struct Planned {
     const SectionPlan* plan;
@@ -284,11 +273,7 @@ void write_study(const StudyResult& result, const StudyReport& report, const fs:
                     .explanation = std::string(p.analysis->explanation)};
     for (const StudyFigure& f : p.figures) {
       if (progress) progress(f.name, total);
-      const std::string files = "figures/" + f.name;
-      section.blocks.push_back(FigureBlock{.svg = save_figure(f.figure, directory / files, f.csv),
-                                           .alt = f.alt,
-                                           .caption = f.caption,
-                                           .files = files});
+      section.blocks.push_back(save_figure_block(f, directory));
     }
     for (Block& block : tables_of(view, *p.plan)) section.blocks.push_back(std::move(block));
     if (!p.plan->note.empty()) section.blocks.push_back(NoteBlock{std::string(p.plan->note)});

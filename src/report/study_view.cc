@@ -73,6 +73,15 @@ std::string csv_of(const Bars& bars) {
   return out;
 }
 
+std::string csv_of(const Forest& forest) {
+  std::string out = "group,name,detail,value,lo,hi,text\n";
+  for (const ForestRow& r : forest.rows) {
+    out += fmt::format("{},{},{},{},{},{},{}\n", csv_field(r.group), csv_field(r.name), csv_field(r.detail),
+                       csv_number(r.value), csv_number(r.low), csv_number(r.high), csv_field(r.text));
+  }
+  return out;
+}
+
 }  // namespace
 
 StudyView::Index1 StudyView::index(const std::vector<Summary>& summaries) {

@@ -1,0 +1,27 @@
+#include "report/page_parts.h"
+
+#include "base/error.h"
+
+namespace buoy {
+
+namespace fs = std::filesystem;
+
+void make_figure_directory(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory / "figures", error);
+  if (error) fail("{}: cannot be made a directory: {}", (directory / "figures").string(), error.message());
+}
+
+FigureBlock save_figure_block(const StudyFigure& figure, const fs::path& directory) {
+  const std::string files = "figures/" + figure.name;
+  return {.svg = save_figure(figure.figure, directory / files, figure.csv),
+          .alt = figure.alt,
+          .caption = figure.caption,
+          .files = files};
+}
+
+TableColumn number_column(std::string name, std::string definition) {
+  return {.name = std::move(name), .kind = ColumnKind::kNumber, .definition = std::move(definition)};
+}
+
+}  // namespace buoy

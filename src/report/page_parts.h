@@ -1,0 +1,20 @@
+// What the pages share: where figures go, and tables of numbers.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "report/html.h"
+#include "report/study_view.h"
+
+namespace buoy {
+
+// Makes `directory` and its figures/. Throws Error naming what cannot be made.
+void make_figure_directory(const std::filesystem::path& directory);
+
+// Saves the figure as directory/figures/NAME.{pdf,svg,png,csv}, which is made already. Throws Error.
+FigureBlock save_figure_block(const StudyFigure& figure, const std::filesystem::path& directory);
+
+TableColumn number_column(std::string name, std::string definition = "");
+
+}  // namespace buoy
