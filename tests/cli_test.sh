@@ -103,7 +103,7 @@ expect 2 'no effect without --record received' trace -m mini-mdm --prompt x --re
 expect 1 'no such prompt template; bundled are' trace -m mini-mdm --prompt x --template none -o "$work/none"
 expect 1 'none.jsonl: cannot be read' trace -m mini-mdm --data "$work/none.jsonl" -o "$work/none"
 printf '{"id":"a","question":"Who?","answers":"x","passages":["The mayor."]}\n' >"$work/kilt.jsonl"
-expect 1 'kilt.jsonl: .*passages' trace -m mini-arm --data "$work/kilt.jsonl" "${quick[@]}" -o "$work/kilt"
+expect 1 'kilt.jsonl: .*"answers" is a string' trace -m mini-arm --data "$work/kilt.jsonl" "${quick[@]}" -o "$work/kilt"
 expect 0 'kilt$' trace -m mini-arm --data "$work/kilt.jsonl" --format kilt "${quick[@]}" -o "$work/kilt"
 expect 2 '"nq": no such dataset format, expected one of buoy, kilt' study --data "$data" --format nq "${quick[@]}" -o "$work/none"
 expect 1 'micro_test.jsonl: ' eval --data "$data" --format hotpotqa "${quick[@]}" -o "$work/none"

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Question answering in items per second: one by one, in batches, and the same loop in PyTorch, as a Markdown table.
+
+    cmake --preset bench && cmake --build --preset bench
+    python3 bench/compare_eval.py --torch "env OPENBLAS_CORETYPE=SkylakeX python3"
+
+`--torch` is the command of a Python that has PyTorch and transformers (Debian sid: python3-torch, python3-transformers);
+without it only Buoy is measured. All run --rounds times in turn; the best counts. Loading is not timed.
+"""
+import argparse
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+
+# What, the arguments of eval_bench, those of torch_eval.py.
+ROWS = [
+    ("mini-arm, passages given", ["--model", "mini-arm", "--passages", "given"], []),
+    ("mini-arm, no passages", ["--model", "mini-arm", "--passages", "none"], []),
+    ("mini-arm, passages given, 32 tokens", ["--model", "mini-arm", "--passages", "given", "--ignore-eos"], []),
+    ("mini-mdm, passages given, 16 steps", ["--model", "mini-mdm", "--passages", "given"], []),
+    ("mini-mdm, no passages, 16 steps", ["--model", "mini-mdm", "--passages", "none"], []),
+    ("mini-mdm, passages given, 16 steps; PyTorch with the answer's logits only",
+     ["--model", "mini-mdm", "--passages", "given"], ["--logits", "answer"]),
+]
+
+
+def last_json(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{shlex.join(command)} failed: {done.stderr.strip()}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--torch", help="command of a Python with PyTorch and transformers")
+    p.add_argument("--build", type=pathlib.Path, default=ROOT / "build/bench")
+    p.add_argument("--data", type=pathlib.Path, default=ROOT / "data/micro_test.jsonl")
+    p.add_argument("--items", type=int, default=32)
+    p.add_argument("--batch-size", type=int, default=16)
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--scratch", default=tempfile.gettempdir(), help="where prompts go from one to the other")
+    a = p.parse_args()
+
+    print("| items/s | one by one | in batches | ratio | PyTorch one by one | in batches | Buoy ÷ PyTorch | in batches | answers "
+          "that differ |\n|---|---|---|---|---|---|---|---|---|")
+    for what, arguments, torch_arguments in ROWS:
+        work = pathlib.Path(a.scratch) / "buoy-eval-work.json"
+        ours = [str(a.build / "eval_bench"), "--data", str(a.data), "--items", str(a.items), "--batch-size",
+                str(a.batch_size), "--rounds", "1", "-o", str(work), *arguments]
+        ours[ours.index("--model") + 1] = str(ROOT / "models" / ours[ours.index("--model") + 1])
+        best, differ = [0.0] * 4, 0
+        for _ in range(a.rounds):
+            made = last_json(ours)
+            times = [made["one_by_one_items_per_s"], made["batched_items_per_s"]]
+            for size in (1, a.batch_size) if a.torch else ():
+                theirs = last_json([*shlex.split(a.torch), str(HERE / "torch_eval.py"), str(work), "--batch-size", str(size),
+                                    *torch_arguments])
+                times.append(theirs["items_per_s"])
+                differ = max(differ, theirs["answers_that_differ"])
+            best = [max(pair) for pair in zip(best, times)] if a.torch else [max(pair) for pair in zip(best[:2], times)]
+        one, batched = best[:2]
+        cells = [what, f"{one:.1f}", f"{batched:.1f}", f"{batched / one:.2f}"]
+        if a.torch:
+            cells += [f"{best[2]:.1f}", f"{best[3]:.1f}", f"{one / best[2]:.2f}", f"{batched / best[3]:.2f}",
+                      f"{differ} of {made['items']}"]
+        else:
+            cells += [""] * 5
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
