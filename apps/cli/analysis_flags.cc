@@ -62,10 +62,9 @@ std::string AnalysisFlags::given() const {
   return "";
 }
 
-Json AnalysisFlags::to_json() const {
-  const CollectOptions made = options();
-  Json json = {{"anchors", describe(made.analysis.anchors)}, {"analyses", Json::array()}};
-  for (const Analysis* analysis : made.analyses) json["analyses"].push_back(analysis->name);
+Json to_json(const CollectOptions& options) {
+  Json json = {{"anchors", describe(options.analysis.anchors)}, {"analyses", Json::array()}};
+  for (const Analysis* analysis : options.analyses) json["analyses"].push_back(analysis->name);
   return json;
 }
 

@@ -24,11 +24,13 @@ struct AnalysisFlags {
   CollectOptions options() const;
   // The first of these flags that was given; empty when none was.
   std::string given() const;
-  Json to_json() const;
 
  private:
   CLI::App* verb_ = nullptr;
 };
+
+// What numbers depend on: for records.
+Json to_json(const CollectOptions& options);
 
 // "excess, ε = 3": for reports.
 std::string describe(const AnchorOptions& options);

@@ -72,7 +72,10 @@ std::vector<RunFlags::Named> RunFlags::read_models() const {
 }
 
 Json RunFlags::settings(std::span<const NamedItems> sets) const {
-  Json settings = {{"buoy", BUOY_VERSION}, {"template", prompts.prompt_template}, {"format", prompts.format}, {"limit", prompts.limit}};
+  Json settings = {{"buoy", BUOY_VERSION},
+                   {"template", prompts.prompt_template},
+                   {"format", prompts.format},
+                   {"limit", prompts.limit}};
   for (const NamedItems& d : sets) settings["data"][d.name] = fingerprint_file(d.path);
   for (const std::string& model : models) {
     const fs::path directory = find_model(model);

@@ -1,15 +1,16 @@
 // buoy eval: question answering with and without passages, durable and paired.
-#include "study/eval.h"
+#include "apps/cli/eval.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include <fmt/ranges.h>
 
-#include "apps/cli/analysis_flags.h"
-#include "apps/cli/answering.h"
+#include "analysis/table_csv.h"
 #include "apps/cli/verb.h"
 #include "base/error.h"
+#include "io/file.h"
 #include "io/json.h"
 #include "report/eval_page.h"
 #include "study/collection.h"
@@ -19,17 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
-  RunFlags run;
-  std::vector<std::string> passages = {"none", "given"};
-  std::string collection;  // to retrieve passages from
-  Index top = 5;
-  bool trace = false;
-  RecordFlags record;
-  AnalysisFlags analysis;
-};
-
-std::vector<Condition> read_conditions(const Options& options) {
+std::vector<Condition> read_conditions(const EvalOptions& options) {
   std::vector<Condition> conditions;
   for (const std::string& text : options.passages) {
     conditions.push_back(parse_condition(text));
@@ -60,14 +51,14 @@ struct Plan {
   std::optional<Collection> collection;
 };
 
-Json settings_of(const Options& options, const Plan& plan) {
+Json settings_of(const EvalOptions& options, const Plan& plan) {
   Json settings = options.run.settings(plan.data);
   for (const Condition& c : plan.conditions) settings["passages"].push_back(c.name());
   if (plan.collection) {
     settings["collection"] = {{"name", plan.collection->path().filename().string()},
                               {"documents", plan.collection->count()}};
   }
-  if (options.trace) settings["trace"] = options.analysis.to_json();
+  if (options.trace) settings["trace"] = to_json(options.analyses);
   return settings;
 }
 
@@ -85,54 +76,79 @@ RunPlan plan_jobs(const TracingModel& model, Plan& plan) {
   return run;
 }
 
-void report(const Options& options, const Plan& plan, const RunStore& store,
-            const std::vector<RunFlags::Named>& models, const std::string& command) {
-  ScoreOrder order;
-  for (const RunFlags::Named& m : models) order.models.push_back(m.name);
-  for (const NamedItems& d : plan.data) order.data.push_back(d.name);
-  for (const Condition& c : plan.conditions) order.conditions.push_back(c.name());
-  const std::vector<SampleResult> results = store.results();
-  const ScoreTable table = make_score_table(results, order);
-  write_samples(options.run, results);
-  const std::string& prompt = options.run.prompts.prompt_template;
-  write_eval(
-      table,
-      {.title = fmt::format("Question answering: {}", fmt::join(order.models, ", ")),
-       .lead = "The same questions with and without passages, answered by every model from the same prompt.",
-       .command = command,
-       .facts = {{"Data", describe(plan.data)},
-                 {"Prompt", prompt == "auto" ? "auto (micro for the bundled models, else unified)" : prompt},
-                 {"Answer length", fmt::format("{} tokens", options.run.sampler.gen_length)},
-                 {"Buoy", BUOY_VERSION}}},
-      options.run.output);
-  std::printf("%s\n%s\n", score_text(table).c_str(), (fs::path(options.run.output) / "report.html").c_str());
+// What was recorded beside the answers, for whoever wants to go on from it.
+void write_seen(const EvaluatedRun& made, const fs::path& directory) {
+  std::vector<GroupSummaries> groups;
+  std::set<std::pair<std::string, std::string>> named;
+  for (const SampleKey& key : made.seen.samples()) named.emplace(key.model, key.data);
+  for (const auto& [model, data] : named) {
+    const Group group{.model = model, .data = data, .task = {}};
+    groups.push_back({group, made.seen.summaries(group)});
+  }
+  write_file_atomically(directory / "attention.csv", summaries_csv(groups));
+  write_file_atomically(directory / "attention_samples.csv", samples_csv(made.seen));
 }
 
-void run(Ranks& ranks, const Options& options, const std::string& command) {
-  const std::vector<RunFlags::Named> models = options.run.read_models();
-  Plan plan{.data = read_data(options.run.data, options.run.prompts),
-            .conditions = read_conditions(options)};
-  if (!options.collection.empty()) plan.collection.emplace(options.collection);
-  const CollectOptions analyses = options.analysis.options();
-  if (!options.trace && !options.analysis.given().empty()) {
-    fail_usage("{} has no effect without --trace", options.analysis.given());
+void run(Ranks& ranks, const EvalOptions& options, const std::string& command) {
+  const std::optional<EvaluatedRun> made = run_evaluation(ranks, options);
+  if (!made) return;
+  std::vector<std::string> names;
+  for (const RunFlags::Named& m : options.run.read_models()) names.push_back(m.name);
+  const std::string& prompt = options.run.prompts.prompt_template;
+  EvalReport report{
+      .title = fmt::format("Question answering: {}", fmt::join(names, ", ")),
+      .lead = "The same questions with and without passages, answered by every model from the same prompt.",
+      .command = command,
+      .facts = {{"Data", describe(made->data)},
+                {"Prompt", prompt == "auto" ? "auto (micro for the bundled models, else unified)" : prompt},
+                {"Answer length", fmt::format("{} tokens", options.run.sampler.gen_length)},
+                {"Buoy", BUOY_VERSION}}};
+  if (options.trace) {
+    report.facts.push_back({"Anchors", describe(options.analyses.analysis.anchors)});
+    write_seen(*made, options.run.output);
+    report.seen = &made->seen_layer_means;
   }
-  RunWork work;
-  work.settings = settings_of(options, plan);
-  work.plan = [&](const TracingModel& model) { return plan_jobs(model, plan); };
-  work.record = options.record;
-  if (options.trace) work.trace = &analyses;
-  const std::unique_ptr<RunStore> store = answer_all(ranks, options.run, work);
-  if (store) report(options, plan, *store, models, command);
+  write_eval(made->table, report, options.run.output);
+  std::printf("%s\n%s\n", score_text(made->table).c_str(),
+              (fs::path(options.run.output) / "report.html").c_str());
 }
 
 }  // namespace
 
+std::optional<EvaluatedRun> run_evaluation(Ranks& ranks, const EvalOptions& options) {
+  const std::vector<RunFlags::Named> models = options.run.read_models();
+  Plan plan{.data = read_data(options.run.data, options.run.prompts),
+            .conditions = read_conditions(options),
+            .collection = {}};
+  if (!options.collection.empty()) plan.collection.emplace(options.collection);
+  RunWork work;
+  work.settings = settings_of(options, plan);
+  work.plan = [&](const TracingModel& model) { return plan_jobs(model, plan); };
+  if (options.trace) work.trace = &options.analyses;
+  const std::unique_ptr<RunStore> store = answer_all(ranks, options.run, work);
+  if (!store) return std::nullopt;
+  ScoreOrder order;
+  for (const RunFlags::Named& m : models) order.models.push_back(m.name);
+  for (const NamedItems& d : plan.data) order.data.push_back(d.name);
+  for (const Condition& c : plan.conditions) order.conditions.push_back(c.name());
+  EvaluatedRun made;
+  made.results = store->results();
+  made.table = make_score_table(made.results, order);
+  made.data = std::move(plan.data);
+  if (options.trace) {
+    made.seen = seen_table(*store);
+    made.seen_layer_means = seen_layer_means(*store);
+  }
+  write_samples(options.run, made.results);
+  return made;
+}
+
 void add_eval(CLI::App& root) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvalOptions>();
   options->run.sampler.gen_length = 32;
   options->run.prompts.batch_size = 16;
   options->run.output = "buoy-eval";
+  auto analysis = std::make_shared<AnalysisFlags>();
   CLI::App* verb = root.add_subcommand("eval", "Question answering with and without passages");
   verb->add_option("--passages", options->passages,
                    "none, given, or a number: the first so many; may be repeated")
@@ -144,10 +160,11 @@ void add_eval(CLI::App& root) {
       ->needs(retrieve)
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  verb->add_flag("--trace", options->trace,
-                 "Record attention on the same pass: run.db keeps what the analyses say of every sample");
+  verb->add_flag(
+      "--trace", options->trace,
+      "Record attention on the same pass: what the analyses say of every sample is kept beside it");
   options->run.add_to(*verb);
-  options->analysis.add_to(*verb);
+  analysis->add_to(*verb);
   verb->footer(
       "Every finished batch is on disk before the bar moves. Broken off, the same command goes on where it "
       "stopped; with other\n"
@@ -155,6 +172,7 @@ void add_eval(CLI::App& root) {
       "Examples:\n"
       "  buoy eval --steps 16 -o eval\n"
       "  buoy eval --model /models/LLaDA-8B-Instruct --data nq.jsonl --passages none,5 --limit 1000 -o nq\n"
+      "  buoy eval --trace --only drift,absorption --limit 50 -o traced\n"
       "  buoy eval --retrieve wiki.db --top 5 --data nq.jsonl -o retrieved\n"
       "  buoy eval --data data/micro_gold_at_1.jsonl --data data/micro_gold_at_10.jsonl --passages given -o "
       "position\n");

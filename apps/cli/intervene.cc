@@ -46,10 +46,7 @@ Json settings_of(const InterveneOptions& options, const std::vector<NamedItems>&
   settings["passages"] = options.passages;
   settings["where"] = options.flags.to_json();
   for (const InterventionCondition& c : conditions.named) settings["conditions"].push_back(c.name);
-  if (options.trace) {
-    for (const Analysis* analysis : options.analyses.analyses) settings["trace"].push_back(analysis->name);
-    settings["anchors"] = describe(options.analyses.analysis.anchors);
-  }
+  if (options.trace) settings["trace"] = to_json(options.analyses);
   return settings;
 }
 
@@ -58,8 +55,8 @@ void rank_where_needed(const InterveneOptions& options, const std::vector<NamedI
                        const TracingModel& model, std::vector<InterventionSettings>& settings) {
   const auto needs = [](const InterventionSettings& s) { return s.kind->needs_ranking; };
   if (std::ranges::none_of(settings, needs)) return;
-  const std::vector<HeadId> ranking = rank_heads(model, options.flags.held_out(data), settings.front().site,
-                                                 options.run.prompts.batch_size);
+  const std::vector<HeadId> ranking =
+      rank_heads(model, options.flags.held_out(data), settings.front().site, options.run.prompts.batch_size);
   for (InterventionSettings& s : settings) s.ranking = ranking;
 }
 
@@ -89,7 +86,7 @@ void run(Ranks& ranks, const InterveneOptions& options, const std::string& comma
   if (!made) return;
   std::vector<std::string> names;
   for (const RunFlags::Named& m : options.run.read_models()) names.push_back(m.name);
-  write_interventions(
+  write_intervene(
       made->result,
       {.title = fmt::format("Interventions: {}", fmt::join(names, ", ")),
        .lead = "The same questions while attention is changed: keys hidden, anchors pinned, heads cut, each "
@@ -97,8 +94,8 @@ void run(Ranks& ranks, const InterveneOptions& options, const std::string& comma
        .command = command,
        .facts = {{"Data", describe(made->data)},
                  {"Passages", options.passages},
-                 {"Layers, heads, steps", fmt::format("{}, {}, {}", options.flags.layers, options.flags.heads,
-                                                      options.flags.steps)},
+                 {"Layers, heads, steps",
+                  fmt::format("{}, {}, {}", options.flags.layers, options.flags.heads, options.flags.steps)},
                  {"Answer length", fmt::format("{} tokens", options.run.sampler.gen_length)},
                  {"Buoy", BUOY_VERSION}}},
       options.run.output);

@@ -46,9 +46,10 @@ Plan make_plan(const Ranks& ranks, const StressRunOptions& options,
     if (std::ranges::find(seen, stressor) != seen.end()) fail_usage("{} is given twice", stressor->name);
     seen.push_back(stressor);
     for (const NamedItems& set : plan.data) {
-      plan.sweeps.push_back({.data = &set,
-                             .levels = levels,
-                             .chosen = items_for(levels, set.name, set.items, options.stress, print_warning)});
+      plan.sweeps.push_back(
+          {.data = &set,
+           .levels = levels,
+           .chosen = items_for(levels, set.name, set.items, options.stress, print_warning)});
     }
   }
   return plan;
@@ -89,7 +90,9 @@ std::optional<SamplerFlags> sampler_at(const SamplerFlags& flags, const StressLe
     if (level.text != "low_confidence" && level.text != "random") return std::nullopt;
     made.remasking = level.text;
   } else {
-    made.alg = level.text == "low_confidence" ? "maskgit_plus" : level.text == "random" ? "origin" : level.text;
+    made.alg = level.text == "low_confidence" ? "maskgit_plus"
+               : level.text == "random"       ? "origin"
+                                              : level.text;
   }
   if (llada) check_options(made.llada());
   return made;
@@ -113,8 +116,8 @@ class Planner {
   void rank_heads_where_needed() {
     for (InterventionSettings& i : plan_.interventions) {
       if (!i.kind->needs_ranking) continue;
-      i.ranking = rank_heads(model_, options_.flags.held_out(plan_.data), i.site,
-                             options_.run.prompts.batch_size);
+      i.ranking =
+          rank_heads(model_, options_.flags.held_out(plan_.data), i.site, options_.run.prompts.batch_size);
     }
   }
 
@@ -192,15 +195,16 @@ void run(Ranks& ranks, const StressRunOptions& options, const std::string& comma
   if (!made) return;
   std::vector<std::string> names;
   for (const RunFlags::Named& m : options.run.read_models()) names.push_back(m.name);
-  write_stress(made->result,
-               {.title = fmt::format("Under stress: {}", fmt::join(names, ", ")),
-                .lead = "The same questions under growing stress, every item at every level, model beside model.",
-                .command = command,
-                .facts = {{"Data", describe(made->data)},
-                          {"Passages", fmt::format("{}", options.stress.passages)},
-                          {"Answer length", fmt::format("{} tokens", options.run.sampler.gen_length)},
-                          {"Buoy", BUOY_VERSION}}},
-               options.run.output);
+  write_stress(
+      made->result,
+      {.title = fmt::format("Under stress: {}", fmt::join(names, ", ")),
+       .lead = "The same questions under growing stress, every item at every level, model beside model.",
+       .command = command,
+       .facts = {{"Data", describe(made->data)},
+                 {"Passages", fmt::format("{}", options.stress.passages)},
+                 {"Answer length", fmt::format("{} tokens", options.run.sampler.gen_length)},
+                 {"Buoy", BUOY_VERSION}}},
+      options.run.output);
   std::printf("%s\n%s\n", stress_text(made->result).c_str(),
               (fs::path(options.run.output) / "report.html").c_str());
 }
@@ -236,9 +240,9 @@ void add_stress(CLI::App& root) {
   options->run.sampler.gen_length = 32;
   options->run.prompts.batch_size = 16;
   options->run.output = "buoy-stress";
-  CLI::App* verb = root.add_subcommand("stress", "The same questions under growing stress, model beside model");
-  verb->add_option("stressors", options->stressors,
-                   "STRESSOR or STRESSOR=LEVEL,LEVEL…; --list prints them")
+  CLI::App* verb =
+      root.add_subcommand("stress", "The same questions under growing stress, model beside model");
+  verb->add_option("stressors", options->stressors, "STRESSOR or STRESSOR=LEVEL,LEVEL…; --list prints them")
       ->capture_default_str();
   verb->add_flag("--list", *list, "Print the stressors with their levels and leave");
   verb->add_option("--k", options->stress.passages, "Passages of a prompt")

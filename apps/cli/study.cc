@@ -6,10 +6,17 @@
 
 #include "analysis/received.h"
 #include "apps/cli/analysis_flags.h"
+#include "apps/cli/eval.h"
+#include "apps/cli/intervene.h"
 #include "apps/cli/progress.h"
+#include "apps/cli/stress.h"
 #include "apps/cli/tracing.h"
 #include "apps/cli/verb.h"
 #include "base/error.h"
+#include "report/claims_section.h"
+#include "report/eval_page.h"
+#include "report/intervene_page.h"
+#include "report/stress_page.h"
 #include "report/study_page.h"
 
 namespace buoy {
@@ -29,7 +36,14 @@ struct Options {
   AnalysisFlags analysis;
   std::string output = "buoy-study";
   bool keep_traces = false;
+  bool quick = false;
+  Index stress_limit = 0;  // 0: as many as are traced
 };
+
+// What a study stresses and changes: enough for a first look. buoy stress and buoy intervene do more.
+const std::vector<std::string> kStressors = {"irrelevant=0,0.5,0.9", "gold-position=1,5,10"};
+const std::vector<std::string> kInterventions = {"mask-bos", "mask-anchors=5", "pin-anchors=steps",
+                                                 "pin-anchors=layers"};
 
 // The head with the strongest single anchor on the example, beside chance.
 void add_qk_example(const TracingModel& model, StudiedModel& studied) {
@@ -85,6 +99,71 @@ void study_model(const Options& options, const std::string& name, std::span<cons
   if (wanted != result.options.analyses.end()) add_qk_example(model, result.models.back());
 }
 
+RunFlags run_flags(const Options& options, const char* directory, Index limit) {
+  RunFlags flags;
+  flags.engine = options.engine;
+  flags.models = options.models;
+  flags.data = options.data;
+  flags.sampler = options.sampler;
+  flags.prompts = options.prompts;
+  flags.prompts.limit = limit;
+  flags.output = (fs::path(options.output) / directory).string();
+  return flags;
+}
+
+bool has_gold_among_others(std::span<const NamedItems> data) {
+  const auto mixed = [](const QaItem& item) {
+    const auto gold = std::ranges::count(item.passages, true, &QaPassage::gold);
+    return gold > 0 && gold < std::ssize(item.passages);
+  };
+  return std::ranges::all_of(data,
+                             [&](const NamedItems& set) { return std::ranges::any_of(set.items, mixed); });
+}
+
+// Answers with and without passages, stress and interventions, each a run of its own that can be resumed;
+// then the verdicts on the claims, which rest on all of it.
+void add_other_runs(const Options& options, std::span<const NamedItems> data, const StudyResult& result,
+                    StudyReport& report) {
+  const std::unique_ptr<Ranks> one = Ranks::alone();
+  Ranks& alone = *one;
+  const Index limit = options.stress_limit > 0 ? options.stress_limit : options.prompts.limit;
+  const auto add = [&](std::vector<Section> sections) {
+    for (Section& section : sections) report.more.push_back(std::move(section));
+  };
+  Evidence evidence;
+  for (const StudiedModel& m : result.models) evidence.models.push_back({m.name, m.kind});
+  evidence.analyses = &result.table;
+  evidence.by_gold = &result.by_gold;
+
+  EvalOptions eval;
+  eval.run = run_flags(options, "answers", options.prompts.limit);
+  const std::optional<EvaluatedRun> answered = run_evaluation(alone, eval);
+  const SampleTable answers = answer_table(answered->results);
+  evidence.answers = &answers;
+  add(eval_sections(answered->table, options.output));
+
+  std::optional<StressedRun> stressed;
+  if (has_gold_among_others(data)) {
+    StressRunOptions stress;
+    stress.run = run_flags(options, "stress", limit);
+    stress.stressors = kStressors;
+    stressed = run_stress(alone, stress);
+    evidence.stress = &stressed->result.samples;
+    add(stress_sections(stressed->result, options.output));
+  } else {
+    print_warning("no stress tests: a dataset has no gold passages among others");
+  }
+
+  InterveneOptions intervene;
+  intervene.run = run_flags(options, "interventions", limit);
+  intervene.interventions = kInterventions;
+  intervene.analyses = result.options;
+  const std::optional<IntervenedRun> intervened = run_interventions(alone, intervene);
+  add(intervene_sections(intervened->result, options.output));
+
+  report.first.push_back(claims_section(judge(evidence), options.output));
+}
+
 void run(const Options& options, const std::string& command) {
   if (options.models.size() > kMostModels)
     fail_usage("--model: {} models, expected at most {}", options.models.size(), kMostModels);
@@ -99,19 +178,20 @@ void run(const Options& options, const std::string& command) {
   for (const std::string& name : options.models) study_model(options, name, data, result);
   for (const std::string& warning : result.warnings) print_warning(warning);
 
-  std::vector<std::string> names, sets;
+  std::vector<std::string> names;
   for (const StudiedModel& m : result.models) names.push_back(m.name);
-  for (const NamedItems& set : data) sets.push_back(fmt::format("{} ({})", set.name, set.items.size()));
-  const StudyReport report{.title = fmt::format("Where attention floats: {}", fmt::join(names, ", ")),
-                           .lead =
-                               "What attention does while these models answer questions: where it goes at "
-                               "every step, layer and head, how that "
-                               "changes, and what it would be by chance.",
-                           .command = command,
-                           .facts = {{"Data", fmt::format("{}", fmt::join(sets, ", "))},
-                                     {"Answer length", fmt::format("{} tokens", options.sampler.gen_length)},
-                                     {"Anchors", describe(result.options.analysis.anchors)},
-                                     {"Buoy", BUOY_VERSION}}};
+  StudyReport report{.title = fmt::format("Where attention floats: {}", fmt::join(names, ", ")),
+                     .lead =
+                         "What attention does while these models answer questions: where it goes at "
+                         "every step, layer and head, how that changes, and what it would be by chance.",
+                     .command = command,
+                     .facts = {{"Data", describe(data)},
+                               {"Answer length", fmt::format("{} tokens", options.sampler.gen_length)},
+                               {"Anchors", describe(result.options.analysis.anchors)},
+                               {"Buoy", BUOY_VERSION}},
+                     .first = {},
+                     .more = {}};
+  if (!options.quick && options.analysis.only.empty()) add_other_runs(options, data, result, report);
   write_and_tell(result, report, options.output);
 }
 
@@ -131,6 +211,13 @@ void add_study(CLI::App& root) {
   options->analysis.add_to(*verb);
   options->record.add_to(*verb);
   options->sampler.add_to(*verb);
+  verb->add_flag("--quick", options->quick,
+                 "Analyses alone: no answers without passages, no stress, no interventions, no verdicts; "
+                 "--only implies it");
+  verb->add_option("--stress-limit", options->stress_limit,
+                   "At most this many items for stress and interventions; 0: as --limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   verb->add_flag("--keep-traces", options->keep_traces, "Write every trace to OUTPUT/traces");
   verb->add_option("-o,--output", options->output, "Directory for report.html, *.csv and figures/")
       ->capture_default_str();
@@ -139,6 +226,7 @@ void add_study(CLI::App& root) {
       "number means.\n\n"
       "Examples:\n"
       "  buoy study -o study\n"
+      "  buoy study --quick --limit 5 -o look\n"
       "  buoy study --data data/micro_gold_at_1.jsonl --data data/micro_gold_at_10.jsonl --only flow -o "
       "gold\n"
       "  buoy study --model /models/LLaDA-8B-Instruct --model /models/Llama-3.1-8B-Instruct --data nq.jsonl "

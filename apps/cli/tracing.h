@@ -28,7 +28,7 @@ struct RecordFlags {
 struct DataFlags {
   std::string prompt_template = "auto";
   std::string format = "auto";  // of the datasets; auto: told from each file
-  Index limit = 0;  // 0: all
+  Index limit = 0;              // 0: all
   Index batch_size = 4;
 
   // Adds --template, --format, --limit and --batch-size.

@@ -1,11 +1,15 @@
 #include "report/eval_page.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "io/file.h"
 #include "report/figure.h"
+#include "report/number_text.h"
 #include "report/page_parts.h"
+#include "report/seen_lines.h"
 
 namespace buoy {
 namespace {
@@ -88,11 +92,38 @@ Bars score_bars(const ScoreTable& table) {
   return bars;
 }
 
+// What attention did while the answers were written, model by model and condition by condition.
+Block seen_block(const SampleTable& seen) {
+  TableBlock table{.caption = "Means over samples with 95 % bootstrap intervals, averaged over layers.",
+                   .columns = {{.name = "what"}, {.name = "model"}, {.name = "data, passages"}},
+                   .rows = {}};
+  table.columns.push_back(number_column("n", "samples that have it"));
+  table.columns.push_back(number_column("mean"));
+  table.columns.push_back(number_column("null", "the same under uniform attention"));
+  std::set<std::pair<std::string, std::string>> groups;
+  for (const SampleKey& key : seen.samples()) groups.emplace(key.model, key.data);
+  std::map<std::pair<std::string, std::string>, std::vector<Summary>> summaries;
+  for (const auto& group : groups) {
+    summaries[group] = seen.summaries({.model = group.first, .data = group.second, .task = {}});
+  }
+  for (const SeenLine& line : kSeenLines) {
+    for (const auto& [group, all] : summaries) {
+      const auto found = std::ranges::find_if(all, [&](const Summary& s) {
+        return s.quantity == line.quantity.name && s.part == line.quantity.part;
+      });
+      if (found == all.end()) continue;
+      table.rows.push_back({std::string(line.label), group.first, group.second, fmt::to_string(found->n),
+                            interval_text(*found), found->null ? number_text(*found->null) : "–"});
+      table.row_definitions.emplace_back(line.definition);
+    }
+  }
+  return table;
+}
+
 }  // namespace
 
-void write_eval(const ScoreTable& table, const EvalReport& report, const fs::path& directory) {
+std::vector<Section> eval_sections(const ScoreTable& table, const fs::path& directory) {
   make_figure_directory(directory);
-  const std::string csv = score_csv(table);
   Section scores{
       .id = "scores",
       .title = "How well do the models answer?",
@@ -100,20 +131,34 @@ void write_eval(const ScoreTable& table, const EvalReport& report, const fs::pat
           "Every model answers every question, with and without passages, from the same prompt. Exact match "
           "asks for the answer itself, substring for an answer that holds it, F1 for shared words."};
   scores.blocks.push_back(
-      FigureBlock{.svg = save_figure(score_bars(table), directory / "figures" / "scores", csv),
+      FigureBlock{.svg = save_figure(score_bars(table), directory / "figures" / "scores", score_csv(table)),
                   .alt = "Bars of exact match by dataset, model and condition.",
                   .caption = "Exact match by dataset.",
                   .files = "figures/scores"});
   for (int s = 0; s < 3; ++s) scores.blocks.push_back(score_block(table, s));
-  Page page{
-      .title = report.title, .lead = report.lead, .facts = report.facts, .sections = {std::move(scores)}};
-  if (!table.baseline.empty()) {
+  std::vector<Section> sections = {std::move(scores)};
+  if (table.baseline.empty()) return sections;
+  sections.push_back({.id = "gain",
+                      .title = "What do passages add?",
+                      .explanation =
+                          "The same items with and without passages, compared item by item. An interval that "
+                          "excludes 0 says that passages change the score.",
+                      .blocks = {gain_block(table)}});
+  return sections;
+}
+
+void write_eval(const ScoreTable& table, const EvalReport& report, const fs::path& directory) {
+  Page page{.title = report.title,
+            .lead = report.lead,
+            .facts = report.facts,
+            .sections = eval_sections(table, directory)};
+  if (report.seen != nullptr) {
     page.sections.push_back(
-        {.id = "gain",
-         .title = "What do passages add?",
-         .explanation = "The same items with and without passages, compared item by item. An interval that "
-                        "excludes 0 says that passages change the score.",
-         .blocks = {gain_block(table)}});
+        {.id = "seen",
+         .title = "What did attention do meanwhile?",
+         .explanation = "Recorded on the same pass that wrote the answers. All numbers, layer by layer, are "
+                        "in attention.csv beside this page.",
+         .blocks = {seen_block(*report.seen)}});
   }
   page.sections.push_back(
       {.id = "repeat",
@@ -121,7 +166,7 @@ void write_eval(const ScoreTable& table, const EvalReport& report, const fs::pat
        .explanation = "The same command gives the same answers, whatever the number of threads or the batch. "
                       "Given the same folder it goes on where it was broken off.",
        .blocks = {CodeBlock{report.command}}});
-  write_file_atomically(directory / "scores.csv", csv);
+  write_file_atomically(directory / "scores.csv", score_csv(table));
   write_file_atomically(directory / "scores.json", score_json(table));
   write_file_atomically(directory / "scores.tex", score_latex(table));
   save_page(page, directory / "report.html");

@@ -6,29 +6,12 @@
 #include "io/file.h"
 #include "report/number_text.h"
 #include "report/page_parts.h"
+#include "report/seen_lines.h"
 
 namespace buoy {
 namespace {
 
 namespace fs = std::filesystem;
-
-// What the probe sees that the page shows; all else is in the CSV.
-struct SeenLine {
-  std::string_view label;
-  Quantity quantity;
-  std::string_view definition;
-};
-constexpr SeenLine kSeen[] = {
-    {"Anchors per step", {"anchor_count", "read"}, "read rows, mean over steps and layers"},
-    {"Turnover", {"turnover", "read"}, "share of anchors replaced from step to step, read rows"},
-    {"Absorbed by the first token, %", {"absorb_bos", "finished"}, "finished sequence, mean over layers"},
-    {"Absorbed by anchors, %", {"absorb_anchors", "finished"}, "finished sequence, mean over layers"},
-    {"Absorbed by the strongest token, %",
-     {"absorb_top1", "finished"},
-     "finished sequence, mean over layers"},
-    {"Flow, answer into gold ÷ others", {"answer_to_gold", ""}, "mean over layers, under sum pooling"},
-    {"Gold lift", {"gold_lift", "per-token"}, "rolled out, per token, relative to uniform attention"},
-};
 
 const Summary* find(const std::vector<Summary>& summaries, const Quantity& quantity) {
   const auto found = std::ranges::find_if(
@@ -175,7 +158,7 @@ std::vector<Block> seen_tables(const InterventionResult& result) {
   table.columns.push_back(number_column("n", "samples traced under it"));
   table.columns.push_back(number_column("mean"));
   table.columns.push_back(number_column("change", "against no intervention, paired by sample"));
-  for (const SeenLine& line : kSeen) {
+  for (const SeenLine& line : kSeenLines) {
     for (const InterventionRow& row : result.rows) {
       const Summary* s = find(row.seen, line.quantity);
       if (s == nullptr) continue;

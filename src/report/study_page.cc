@@ -256,7 +256,7 @@ void write_study(const StudyResult& result, const StudyReport& report, const fs:
     total += std::ssize(planned.back().figures);
   }
 
-  Page page{.title = report.title, .lead = report.lead, .facts = report.facts};
+  Page page{.title = report.title, .lead = report.lead, .facts = report.facts, .sections = report.first};
   Section overview{
       .id = "models",
       .title = "Models and data",
@@ -279,6 +279,7 @@ void write_study(const StudyResult& result, const StudyReport& report, const fs:
     if (!p.plan->note.empty()) section.blocks.push_back(NoteBlock{std::string(p.plan->note)});
     page.sections.push_back(std::move(section));
   }
+  page.sections.insert(page.sections.end(), report.more.begin(), report.more.end());
   Section repeat{.id = "repeat",
                  .title = "Repeat it",
                  .explanation =

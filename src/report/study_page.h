@@ -15,6 +15,8 @@ struct StudyReport {
   std::string title, lead;
   std::string command;      // that repeats the study
   std::vector<Fact> facts;  // data, settings, versions
+  // Of what else was done with the same models: `first` comes before the analyses, `more` after them.
+  std::vector<Section> first, more;
 };
 
 // Told the name of every figure before it is drawn and how many there are.

@@ -67,7 +67,7 @@ class Interventions : public testing::TestWithParam<const char*> {
         model_(directory_, *backend_, {}),
         tokenizer_(Tokenizer::load(directory_)) {
     const std::vector<QaItem> items =
-        read_dataset(fs::path(BUOY_SOURCE_DIR) / "data" / "micro_test.jsonl", Index{2});
+        read_dataset(fs::path(BUOY_SOURCE_DIR) / "data" / "micro_test.jsonl", {.limit = 2});
     const PromptTemplate micro = PromptTemplate::find("micro");
     for (QaItem item : items) {
       while (item.passages.size() > 2) item.passages.erase(item.passages.begin());

@@ -93,6 +93,10 @@ class MpiRanks : public Ranks {
 
 }  // namespace
 
+std::unique_ptr<Ranks> Ranks::alone() {
+  return std::make_unique<Alone>();
+}
+
 std::unique_ptr<Ranks> Ranks::join() {
   const int count = launched_ranks();
   if (count <= 1) return std::make_unique<Alone>();

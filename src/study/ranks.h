@@ -22,6 +22,8 @@ class Ranks {
   // Joins the job that this process was started in, or stands alone. Throws Error when it was started by
   // mpirun or srun with several ranks, but this build has no MPI: each would do all of the work.
   static std::unique_ptr<Ranks> join();
+  // This process and no other, whoever started it.
+  static std::unique_ptr<Ranks> alone();
 
   virtual int rank() const = 0;
   virtual int count() const = 0;
