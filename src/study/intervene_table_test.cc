@@ -37,7 +37,7 @@ SampleTable made_answers() {
 const std::vector<std::string> kModels = {"mdm", "arm"};
 const std::vector<InterventionCondition> kConditions = {{kNoIntervention}, {kCut, kRandom}, {kRandom}};
 
-TEST(Interventions, AreComparedWithNoneAndWithTheirControlItemByItem) {
+TEST(InterventionTable, AreComparedWithNoneAndWithTheirControlItemByItem) {
   const InterventionResult result = make_intervention_result(made_answers(), {}, kModels, kConditions);
   ASSERT_EQ(result.rows.size(), 4U) << "three of the one model, one of the other";
   const InterventionRow& none = result.rows[0];
@@ -59,7 +59,7 @@ TEST(Interventions, AreComparedWithNoneAndWithTheirControlItemByItem) {
   EXPECT_EQ(result.rows[3].model, "arm");
 }
 
-TEST(Interventions, OnlyItemsUnderBothConditionsAreCompared) {
+TEST(InterventionTable, OnlyItemsUnderBothConditionsAreCompared) {
   SampleTable answers = made_answers();
   add(answers, "mdm", 77, kNoIntervention, 100, 0);
   const InterventionResult result = make_intervention_result(answers, {}, kModels, kConditions);
@@ -68,7 +68,7 @@ TEST(Interventions, OnlyItemsUnderBothConditionsAreCompared) {
   EXPECT_NEAR(result.rows[1].f1_change->mean, -40, 1e-12);
 }
 
-TEST(Interventions, WhatTheProbeSawIsComparedToo) {
+TEST(InterventionTable, WhatTheProbeSawIsComparedToo) {
   SampleTable seen;
   for (Index i = 0; i < 5; ++i) {
     const double count = 4 + static_cast<double>(i);
@@ -90,13 +90,13 @@ TEST(Interventions, WhatTheProbeSawIsComparedToo) {
   EXPECT_TRUE(result.rows[2].seen.empty()) << "that condition was not traced";
 }
 
-TEST(Interventions, AControlThatWasNotRunIsNamed) {
+TEST(InterventionTable, AControlThatWasNotRunIsNamed) {
   const std::vector<InterventionCondition> conditions = {{kNoIntervention}, {kCut, kRandom}};
   EXPECT_EQ(error_of([&] { make_intervention_result(made_answers(), {}, kModels, conditions); }),
             "condition cut-heads=4: its control cut-random=4 was not run, expected among the conditions");
 }
 
-TEST(Interventions, CsvHasEveryNumberAndWhatItIsComparedWith) {
+TEST(InterventionTable, CsvHasEveryNumberAndWhatItIsComparedWith) {
   SampleTable answers;
   for (Index i = 0; i < 2; ++i) {
     add(answers, "m", i, kNoIntervention, 100, 80);
