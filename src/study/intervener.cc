@@ -158,6 +158,7 @@ class Intervener::ChangingTap : public Tap {
 
   LayerView view_of(const Sample& s, Index layer, std::span<const float> received) const {
     return {.settings = owner_.settings_,
+            .kind = owner_.model_.config().family->kind,
             .layer = layer,
             .step = s.step,
             .stream = s.stream,

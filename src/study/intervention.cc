@@ -76,6 +76,12 @@ void LayerChange::hide(std::span<const Index> heads, Index key) {
   }
 }
 
+bool LayerChange::hides(std::span<const Index> heads, Index key) const {
+  return std::ranges::all_of(heads, [&](Index h) {
+    return key_bias[static_cast<std::size_t>(h * N + key)] == -std::numeric_limits<float>::infinity();
+  });
+}
+
 void LayerChange::add_bias(std::span<const Index> heads, Index key, double bias) {
   for (const Index h : heads) key_bias[static_cast<std::size_t>(h * N + key)] += static_cast<float>(bias);
 }

@@ -49,6 +49,7 @@ struct InterventionSettings {
 // One sequence's attention in one layer of one pass, as an intervention sees it.
 struct LayerView {
   const InterventionSettings& settings;
+  ModelKind kind = ModelKind::kMasked;
   Index layer = 0, step = 0;
   std::uint32_t stream = 0;  // of the sample's random draws
   bool acts = false;         // whether it may change anything here
@@ -72,6 +73,7 @@ struct LayerChange {
   std::vector<float> head_gain;  // [H]
 
   void hide(std::span<const Index> heads, Index key);
+  bool hides(std::span<const Index> heads, Index key) const;
   void add_bias(std::span<const Index> heads, Index key, double bias);
 };
 

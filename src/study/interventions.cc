@@ -101,14 +101,20 @@ FrozenAnchors freeze(std::span<const double> received, std::span<const double> n
           .threshold = epsilon * std::sqrt(squares / N)};
 }
 
+// Step 0 of the same layer, or layer 0 of the same pass. Rows that a causal model has computed stay as they
+// are, so its later passes are held to layer 0 of the first: a lower threshold could not be kept any more.
+bool is_reference(const LayerView& view) {
+  if (view.settings.parameter == "steps") return view.step == 0;
+  return view.layer == 0 && (view.kind == ModelKind::kMasked || view.step == 0);
+}
+
 // Keeps every key outside the frozen set at or below the frozen threshold.
 bool pin_anchors(const LayerView& view, Index round, SampleMemory& memory, LayerChange& change) {
   const bool across_layers = view.settings.parameter == "layers";
   std::optional<FrozenAnchors>& frozen =
       memory.frozen[static_cast<std::size_t>(across_layers ? 0 : view.layer)];
   const std::vector<double> received = view.mean_received();
-  const bool reference = across_layers ? view.layer == 0 : view.step == 0;
-  if (reference) {
+  if (is_reference(view)) {
     frozen = freeze(received, view.null, view.settings.epsilon);
     return false;
   }
@@ -119,6 +125,7 @@ bool pin_anchors(const LayerView& view, Index round, SampleMemory& memory, Layer
     const auto at = static_cast<std::size_t>(j);
     const double allowed = view.null[at] + frozen->threshold;
     if (received[at] <= allowed || std::ranges::binary_search(frozen->positions, j)) continue;
+    if (change.hides(view.heads, j)) continue;  // above by rounding alone
     again = true;
     if (round < kGentleRounds) {
       change.add_bias(view.heads, j, std::log(kBelow * allowed / received[at]));
