@@ -120,9 +120,44 @@ expect 2 'no effect with --anchors topk' analyze "$work/traces" --anchors topk -
 expect 1 'is not a trace|has no array "header"' analyze "$goldens/llada/golden.npz" -o "$work/none"
 head -c 20000 "$work/arm.npz" >"$work/cut.npz"; expect 1 'cut.npz: ' analyze "$work/cut.npz" -o "$work/none"
 expect 0 'report.html$' study "${quick[@]}" --only drift,flow --steps 2 -o "$work/study"
+expect 0 'report.html$' study -m mini-arm --limit 2 --gen-length 6 -o "$work/whole"
+for file in claims.csv answers/run.db stress/run.db interventions/run.db figures/{claims,interventions,scores}.svg; do
+  [ -s "$work/whole/$file" ] || note "study did not write $file"
+done
+grep -q 'not measured,no masked diffusion model' "$work/whole/claims.csv" || note "claims.csv does not say what is missing"
+expect 0 'report.html$' study -m mini-arm --quick --limit 1 --gen-length 4 -o "$work/look"
+[ ! -e "$work/look/claims.csv" ] || note "study --quick judged the claims"
 expect 2 'has no effect on' study -m mini-arm --steps 4 -o "$work/none"
 expect 2 'two models are called mini-arm' study -m mini-arm -m mini-arm "${quick[@]}" -o "$work/none"
 expect 1 'cannot be made a directory' analyze "$work/traces" --only absorption -o "$work/arm.npz/x"
+
+# Stress and interventions: a run, a resumed run, and what is refused.
+expect 0 'irrelevant +.*mini-arm +2 ' stress irrelevant=0,0.9 -m mini-arm "${quick[@]}" -o "$work/stress"
+expect 0 'report.html$' stress irrelevant=0,0.9 -m mini-arm "${quick[@]}" -o "$work/stress"
+expect 1 'begun with other settings: /levels/1 was' stress irrelevant=0,0.5 -m mini-arm "${quick[@]}" -o "$work/stress"
+for file in report.html stress.csv robustness.csv figures/stress_noise_curves.svg; do
+  [ -s "$work/stress/$file" ] || note "stress did not write $file: $(ls "$work/stress/figures")"
+done
+expect 0 '^gold-position +position' stress --list
+expect 2 '"noise" is no stressor; there are irrelevant' stress noise -o "$work/none"
+expect 2 'out of range, expected from 0 to 1' stress irrelevant=0,1.5 -o "$work/none"
+expect 2 'gold' stress gold-position=1 -m mini-arm --data "$work/kilt.jsonl" --format kilt -o "$work/none"
+expect 2 'is given twice' stress irrelevant=0 irrelevant=0.5 -m mini-arm "${quick[@]}" -o "$work/none"
+expect 0 'mini-arm \+ mask-bos' stress gold-position=1,2 --k 5 --intervene mask-bos -m mini-arm "${quick[@]}" -o "$work/masked"
+expect 0 'mask-random=1 ' intervene mask-bos -m mini-arm "${quick[@]}" -o "$work/intervene"
+for file in report.html interventions.csv figures/interventions.svg; do
+  [ -s "$work/intervene/$file" ] || note "intervene did not write $file"
+done
+expect 0 '^mask-anchors=N' intervene --list
+expect 2 'expected one of mask-anchors' intervene mask -o "$work/none"
+expect 2 'acts on layers 12, but mini-arm has layers 0 to' intervene mask-bos --at-layers 12 -m mini-arm "${quick[@]}" -o "$work/none"
+expect 2 'acts on heads 40, but mini-arm has heads 0 to' intervene mask-bos --at-heads 40 -m mini-arm "${quick[@]}" -o "$work/none"
+expect 2 'ranks heads on items that are not evaluated' intervene cut-heads=1 -m mini-arm --gen-length 4 -o "$work/none"
+expect 2 'no effect with --no-trace' intervene mask-bos --no-trace --only drift -m mini-arm -o "$work/none"
+expect 2 'one half of such a pass' intervene mask-bos --cfg-scale 1 -o "$work/none"
+expect 2 'no effect without --trace' eval --only drift -o "$work/none"
+expect 0 'report.html$' eval --trace --only absorption -m mini-arm "${quick[@]}" -o "$work/traced"
+[ "$(grep -c absorb_bos "$work/traced/attention.csv")" -gt 1 ] || note "eval --trace kept nothing"
 
 # A collection: add, search, update, delete; what is refused leaves it as it was.
 c=$work/c.db

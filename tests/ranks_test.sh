@@ -20,6 +20,14 @@ same() { cmp <(results "$1") <(results "$2") && cmp "$1/scores.csv" "$2/scores.c
 "${launch[@]}" "$buoy" "${eval_args[@]}" -o "$work/three" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 same "$work/one" "$work/three" || { echo "FAIL: three ranks differ from one process"; exit 1; }
 
+# A sweep, too, with a collection that every rank changes for itself, and an intervention.
+sweep_args=(stress irrelevant=0,0.9 collection=as-is,changed --intervene mask-bos --data "$root/data/micro_test.jsonl" --limit 6 --k 3
+            --gen-length 8 --steps 4 --batch-size 1 --threads 1 --log-samples)
+"$buoy" "${sweep_args[@]}" -o "$work/sweep" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+"${launch[@]}" "$buoy" "${sweep_args[@]}" -o "$work/sweeps" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+cmp <(results "$work/sweep") <(results "$work/sweeps") && cmp "$work/sweep/stress.csv" "$work/sweeps/stress.csv" ||
+  { echo "FAIL: a sweep on three ranks differs from one process"; exit 1; }
+
 # Kill a worker as soon as something is stored.
 "${launch[@]}" "$buoy" "${eval_args[@]}" -o "$work/broken" >"$work/log" 2>&1 &
 job=$!

@@ -176,8 +176,13 @@ void add_eval(CLI::App& root) {
       "  buoy eval --retrieve wiki.db --top 5 --data nq.jsonl -o retrieved\n"
       "  buoy eval --data data/micro_gold_at_1.jsonl --data data/micro_gold_at_10.jsonl --passages given -o "
       "position\n");
-  verb->callback(
-      [options, verb] { on_ranks([&](Ranks& ranks) { run(ranks, *options, command_of(*verb)); }); });
+  verb->callback([=] {
+    if (!options->trace && !analysis->given().empty()) {
+      fail_usage("{} has no effect without --trace", analysis->given());
+    }
+    options->analyses = analysis->options();
+    on_ranks([&](Ranks& ranks) { run(ranks, *options, command_of(*verb)); });
+  });
 }
 
 }  // namespace buoy

@@ -50,19 +50,9 @@ Json settings_of(const InterveneOptions& options, const std::vector<NamedItems>&
   return settings;
 }
 
-// The ranking is this model's own; it stays in `settings`, which the plan's sources point at.
-void rank_where_needed(const InterveneOptions& options, const std::vector<NamedItems>& data,
-                       const TracingModel& model, std::vector<InterventionSettings>& settings) {
-  const auto needs = [](const InterventionSettings& s) { return s.kind->needs_ranking; };
-  if (std::ranges::none_of(settings, needs)) return;
-  const std::vector<HeadId> ranking =
-      rank_heads(model, options.flags.held_out(data), settings.front().site, options.run.prompts.batch_size);
-  for (InterventionSettings& s : settings) s.ranking = ranking;
-}
-
 RunPlan plan_jobs(const InterveneOptions& options, const std::vector<NamedItems>& data,
-                  const TracingModel& model, Conditions& conditions) {
-  rank_where_needed(options, data, model, conditions.settings);
+                  const TracingModel& model, const std::vector<QaItem>& held_out, Conditions& conditions) {
+  rank_heads(model, held_out, options.run.prompts.batch_size, conditions.settings);
   RunPlan plan{.sources = {model.source()}, .jobs = {}};
   for (const InterventionSettings& s : conditions.settings) {
     plan.sources.push_back(model.variant(options.run.sampler, &s));
@@ -121,7 +111,10 @@ std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterveneOpti
   IntervenedRun made{.data = read_data(options.run.data, options.run.prompts), .result = {}};
   RunWork work;
   work.settings = settings_of(options, made.data, conditions);
-  work.plan = [&](const TracingModel& model) { return plan_jobs(options, made.data, model, conditions); };
+  const std::vector<QaItem> held_out = options.flags.held_out(made.data, conditions.settings);
+  work.plan = [&](const TracingModel& model) {
+    return plan_jobs(options, made.data, model, held_out, conditions);
+  };
   if (options.trace) work.trace = &options.analyses;
   const std::unique_ptr<RunStore> store = answer_all(ranks, options.run, work);
   if (!store) return std::nullopt;

@@ -18,6 +18,10 @@ bool named(const std::vector<Index>& list, Index number) {
   return list.empty() || std::ranges::find(list, number) != list.end();
 }
 
+bool needs_ranking(const InterventionSettings& settings) {
+  return settings.kind->needs_ranking;
+}
+
 // Σ values and Σ weights of a score of one head.
 struct HeadScore {
   double copied = 0, copyable = 0, mass = 0, samples = 0;
@@ -101,7 +105,9 @@ Json InterventionFlags::to_json() const {
           {"rank_data", rank_data}, {"rank_items", rank_items}};
 }
 
-std::vector<QaItem> InterventionFlags::held_out(const std::vector<NamedItems>& data) const {
+std::vector<QaItem> InterventionFlags::held_out(const std::vector<NamedItems>& data,
+                                                const std::vector<InterventionSettings>& settings) const {
+  if (std::ranges::none_of(settings, needs_ranking)) return {};
   if (!rank_data.empty()) return read_dataset(rank_data, {.limit = rank_items}, print_warning);
   const NamedItems& set = data.front();
   const auto evaluated = std::ssize(set.items);
@@ -116,33 +122,34 @@ std::vector<QaItem> InterventionFlags::held_out(const std::vector<NamedItems>& d
   return items;
 }
 
-std::vector<HeadId> rank_heads(const TracingModel& model, const std::vector<QaItem>& items,
-                               const InterventionSite& site, Index batch_size) {
+void rank_heads(const TracingModel& model, const std::vector<QaItem>& held_out, Index batch_size,
+                std::vector<InterventionSettings>& settings) {
+  if (std::ranges::none_of(settings, needs_ranking)) return;
   std::map<HeadId, HeadScore> scores;
-  for (Index l = 0; l < model.config().L; ++l) {
-    for (Index h = 0; h < model.config().H; ++h) {
-      if (named(site.layers, l) && named(site.heads, h)) scores[{l, h}];
-    }
-  }
-  const std::map<HeadId, HeadScore> wanted = scores;
-  ProgressBar progress(model.name() + ", ranking heads", std::ssize(items));
-  for (std::size_t first = 0; first < items.size();) {
-    const std::size_t count = std::min(items.size() - first, static_cast<std::size_t>(batch_size));
+  ProgressBar progress(model.name() + ", ranking heads", std::ssize(held_out));
+  for (std::size_t first = 0; first < held_out.size();) {
+    const std::size_t count = std::min(held_out.size() - first, static_cast<std::size_t>(batch_size));
     for (const Trace& trace :
-         model.trace(std::span(items).subspan(first, count), static_cast<Index>(first))) {
+         model.trace(std::span(held_out).subspan(first, count), static_cast<Index>(first))) {
       add_scores(trace, scores);
       progress.advance();
     }
     first += count;
   }
-  std::vector<HeadId> ranking;
-  for (const auto& [head, score] : wanted) ranking.push_back(head);
   const auto ratio = [](double value, double weight) { return weight > 0 ? value / weight : 0; };
-  std::ranges::stable_sort(ranking, std::greater<>(), [&](const HeadId& head) {
-    const HeadScore& s = scores.at(head);
-    return std::pair(ratio(s.copied, s.copyable), ratio(s.mass, s.samples));
-  });
-  return ranking;
+  for (InterventionSettings& s : settings) {
+    if (!needs_ranking(s)) continue;
+    s.ranking.clear();
+    for (Index l = 0; l < model.config().L; ++l) {
+      for (Index h = 0; h < model.config().H; ++h) {
+        if (named(s.site.layers, l) && named(s.site.heads, h)) s.ranking.push_back({l, h});
+      }
+    }
+    std::ranges::stable_sort(s.ranking, std::greater<>(), [&](const HeadId& head) {
+      const HeadScore& score = scores[head];
+      return std::pair(ratio(score.copied, score.copyable), ratio(score.mass, score.samples));
+    });
+  }
 }
 
 }  // namespace buoy

@@ -32,13 +32,15 @@ struct InterventionFlags {
   Json to_json() const;
 
   // Items to rank heads on that are not among those evaluated: of --rank-data, or those that follow the
-  // evaluated ones. Throws UsageError when there are none.
-  std::vector<QaItem> held_out(const std::vector<NamedItems>& data) const;
+  // evaluated ones. Throws UsageError when there are none. Nothing where no intervention needs a ranking.
+  std::vector<QaItem> held_out(const std::vector<NamedItems>& data,
+                               const std::vector<InterventionSettings>& settings) const;
 };
 
-// All heads of the named layers and heads, by how much of the answer each copies from the evidence, ties by
-// the weight that it has on the evidence (docs/definitions.md, "Retrieval heads").
-std::vector<HeadId> rank_heads(const TracingModel& model, const std::vector<QaItem>& items,
-                               const InterventionSite& site, Index batch_size);
+// Gives those that need it the model's heads, of the layers and heads they name, by how much of the answer
+// each copies from the evidence, ties by the weight that it has on the evidence (docs/definitions.md,
+// "Retrieval heads").
+void rank_heads(const TracingModel& model, const std::vector<QaItem>& held_out, Index batch_size,
+                std::vector<InterventionSettings>& settings);
 
 }  // namespace buoy

@@ -30,6 +30,7 @@ struct Plan {
   std::vector<NamedItems> data;
   std::vector<Sweep> sweeps;
   std::vector<InterventionSettings> interventions;
+  std::vector<QaItem> held_out;  // to rank heads on
   int rank = 0;
 };
 
@@ -38,7 +39,9 @@ Plan make_plan(const Ranks& ranks, const StressRunOptions& options,
   Plan plan{.data = read_data(options.run.data, options.run.prompts),
             .sweeps = {},
             .interventions = options.flags.parse(options.intervene, options.run, models),
+            .held_out = {},
             .rank = ranks.rank()};
+  plan.held_out = options.flags.held_out(plan.data, plan.interventions);
   std::vector<const Stressor*> seen;
   for (const std::string& text : options.stressors) {
     const std::vector<StressLevel> levels = parse_stress(text, options.stress);
@@ -104,7 +107,7 @@ class Planner {
       : options_(options), plan_(plan), model_(model) {}
 
   RunPlan jobs() {
-    rank_heads_where_needed();
+    rank_heads(model_, plan_.held_out, options_.run.prompts.batch_size, plan_.interventions);
     for (const Sweep& sweep : plan_.sweeps) {
       const StressPool pool(sweep.data->items);
       for (const StressLevel& level : sweep.levels) add_level(sweep, level, pool);
@@ -113,14 +116,6 @@ class Planner {
   }
 
  private:
-  void rank_heads_where_needed() {
-    for (InterventionSettings& i : plan_.interventions) {
-      if (!i.kind->needs_ranking) continue;
-      i.ranking =
-          rank_heads(model_, options_.flags.held_out(plan_.data), i.site, options_.run.prompts.batch_size);
-    }
-  }
-
   void add_level(const Sweep& sweep, const StressLevel& level, const StressPool& pool) {
     const std::optional<SamplerFlags> sampler =
         sampler_at(options_.run.sampler, level, model_.config().family->sampler);
