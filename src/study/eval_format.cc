@@ -160,7 +160,7 @@ std::string samples_jsonl(const std::vector<SampleResult>& results) {
   for (const SampleResult& r : results) {
     const Json json = {{"model", r.key.model},
                        {"data", r.key.data},
-                       {"passages", r.key.condition},
+                       {"condition", r.key.condition},
                        {"id", r.key.sample},
                        {"task", r.task},
                        {"prompt", r.prompt},
