@@ -14,10 +14,6 @@ namespace {
 
 constexpr Index kAnyNumber = Index{1} << 20;  // the models' own numbers are checked one by one
 
-bool named(const std::vector<Index>& list, Index number) {
-  return list.empty() || std::ranges::find(list, number) != list.end();
-}
-
 bool needs_ranking(const InterventionSettings& settings) {
   return settings.kind->needs_ranking;
 }
@@ -142,7 +138,7 @@ void rank_heads(const TracingModel& model, const std::vector<QaItem>& held_out, 
     s.ranking.clear();
     for (Index l = 0; l < model.config().L; ++l) {
       for (Index h = 0; h < model.config().H; ++h) {
-        if (named(s.site.layers, l) && named(s.site.heads, h)) s.ranking.push_back({l, h});
+        if (s.site.has_layer(l) && s.site.has_head(h)) s.ranking.push_back({l, h});
       }
     }
     std::ranges::stable_sort(s.ranking, std::greater<>(), [&](const HeadId& head) {

@@ -124,7 +124,7 @@ ModelConfig parse_model_config(const Json& json, const Json* generation, const s
     add_eos_ids(JsonObject(*generation, place + ": generation_config"), model.V, model.eos_ids);
   }
   std::ranges::sort(model.eos_ids);
-  model.eos_ids.erase(std::ranges::unique(model.eos_ids).begin(), model.eos_ids.end());
+  model.eos_ids.erase(std::unique(model.eos_ids.begin(), model.eos_ids.end()), model.eos_ids.end());
   return model;
 }
 

@@ -34,8 +34,7 @@ std::vector<Index> parse_list(std::string_view text, std::string_view what) {
     at = end + 1;
   }
   std::ranges::sort(numbers);
-  const auto twice = std::ranges::unique(numbers);
-  numbers.erase(twice.begin(), twice.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
 

@@ -96,6 +96,22 @@ StudyFigure finish(std::string name, Figure figure, std::string caption, std::st
           .alt = std::move(alt)};
 }
 
+// Room around what is shown, never beyond what a percentage can be, and at least a fifth of it: curves that
+// hardly move look so.
+Range percent_range(const std::vector<CurvePanel>& panels) {
+  double low = 100, high = 0;
+  for (const CurvePanel& panel : panels) {
+    for (const Series& series : panel.series) {
+      for (std::size_t i = 0; i < series.y.size(); ++i) {
+        low = std::min(low, series.low.empty() ? series.y[i] : series.low[i]);
+        high = std::max(high, series.high.empty() ? series.y[i] : series.high[i]);
+      }
+    }
+  }
+  high = std::min(102.0, high + 5);
+  return {.low = std::max(0.0, std::min(low - 5, high - 22)), .high = high};
+}
+
 void add_curves(std::vector<StudyFigure>& figures, const CurveList& curves, const std::string& name,
                 const std::string& where) {
   Curves figure{.note = fmt::format("{}. Bands: 95 % bootstrap intervals over items.", item_note(curves)),
@@ -106,6 +122,7 @@ void add_curves(std::vector<StudyFigure>& figures, const CurveList& curves, cons
     if (!stressor->categorical()) figure.panels.push_back(panel_of(curves, stressor));
   }
   if (figure.panels.empty()) return;
+  figure.y_range = percent_range(figure.panels);
   constexpr Index kMostAcross = 3;
   figure.panels_across = std::min<Index>(kMostAcross, std::ssize(figure.panels));
   figure.width = figure.panels.size() > 1 ? kTextWidth : kColumnWidth;

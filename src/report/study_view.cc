@@ -138,8 +138,7 @@ std::vector<Index> StudyView::layers(const StudiedModel& model, Quantity quantit
     }
   }
   std::ranges::sort(layers);
-  const auto twice = std::ranges::unique(layers);
-  layers.erase(twice.begin(), twice.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
   return layers;
 }
 

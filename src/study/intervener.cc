@@ -10,10 +10,6 @@
 namespace buoy {
 namespace {
 
-bool named(const std::vector<Index>& list, Index number) {
-  return list.empty() || std::ranges::find(list, number) != list.end();
-}
-
 // Column sums of all N rows to the share that each key receives.
 std::vector<float> shares(std::span<const float> sums, Index N) {
   std::vector<float> received(sums.begin(), sums.end());
@@ -46,12 +42,12 @@ class LookingTap : public Tap {
     AttentionRequest request;
     std::vector<std::vector<float>> received;  // [L] of [H, N]
   };
-  LookingTap(std::vector<Index> layers, std::vector<Sequence> all)
-      : sequences(std::move(all)), layers_(std::move(layers)) {}
+  LookingTap(const InterventionSite& site, std::vector<Sequence> all)
+      : sequences(std::move(all)), site_(site) {}
 
   Plan plan(Index layer, Index sequence) override {
     return {.request =
-                named(layers_, layer) ? &sequences[static_cast<std::size_t>(sequence)].request : nullptr};
+                site_.has_layer(layer) ? &sequences[static_cast<std::size_t>(sequence)].request : nullptr};
   }
   Next measured(Index layer, Index sequence, const AttentionStats& stats) override {
     Sequence& s = sequences[static_cast<std::size_t>(sequence)];
@@ -64,7 +60,7 @@ class LookingTap : public Tap {
   std::vector<Sequence> sequences;
 
  private:
-  std::vector<Index> layers_;
+  const InterventionSite& site_;
 };
 
 }  // namespace
@@ -162,7 +158,7 @@ class Intervener::ChangingTap : public Tap {
             .layer = layer,
             .step = s.step,
             .stream = s.stream,
-            .acts = s.acts && named(owner_.settings_.site.layers, layer),
+            .acts = s.acts && owner_.settings_.site.has_layer(layer),
             .H = H(),
             .N = s.N,
             .heads = owner_.heads_,
@@ -242,7 +238,7 @@ void Intervener::look_unmodified(std::span<Sample* const> samples) {
     looked.back().received.resize(layers);
     sequences.push_back({.ids = s->tokens, .read_rows = {&first, 1}});
   }
-  LookingTap tap(settings_.site.layers, std::move(looked));
+  LookingTap tap(settings_.site, std::move(looked));
   model_.forward(sequences, &tap);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     samples[i]->previous = std::move(samples[i]->unmodified);

@@ -53,7 +53,19 @@ void check_numbers(const std::vector<Index>& numbers, Index count, const char* w
   }
 }
 
+bool holds(const std::vector<Index>& list, Index number) {
+  return list.empty() || std::ranges::find(list, number) != list.end();
+}
+
 }  // namespace
+
+bool InterventionSite::has_layer(Index layer) const {
+  return holds(layers, layer);
+}
+
+bool InterventionSite::has_head(Index head) const {
+  return holds(heads, head);
+}
 
 std::string InterventionSettings::name() const {
   return parameter.empty() ? std::string(kind->name) : fmt::format("{}={}", kind->name, parameter);

@@ -25,6 +25,9 @@ struct HeadId {
 struct InterventionSite {
   std::vector<Index> layers, heads;
   StepChoice steps;
+
+  bool has_layer(Index layer) const;
+  bool has_head(Index head) const;
 };
 
 // Which unmodified pass anchors are taken from.

@@ -4,11 +4,13 @@
 #include <cstring>
 
 #include <hwy/targets.h>
-#include <omp.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "compute/host_memory.h"
+
+// Of the OpenMP runtime that oneDNN was built with, which need not be this compiler's own.
+extern "C" void omp_set_num_threads(int count);
 
 namespace buoy {
 namespace {
