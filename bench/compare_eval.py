@@ -45,12 +45,13 @@ def main():
     p.add_argument("--items", type=int, default=32)
     p.add_argument("--batch-size", type=int, default=16)
     p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--only", default="", help="rows that begin with this")
     p.add_argument("--scratch", default=tempfile.gettempdir(), help="where prompts go from one to the other")
     a = p.parse_args()
 
     print("| items/s | one by one | in batches | ratio | PyTorch one by one | in batches | Buoy ÷ PyTorch | in batches | answers "
           "that differ |\n|---|---|---|---|---|---|---|---|---|")
-    for what, arguments, torch_arguments in ROWS:
+    for what, arguments, torch_arguments in [row for row in ROWS if row[0].startswith(a.only)]:
         work = pathlib.Path(a.scratch) / "buoy-eval-work.json"
         ours = [str(a.build / "eval_bench"), "--data", str(a.data), "--items", str(a.items), "--batch-size",
                 str(a.batch_size), "--rounds", "1", "-o", str(work), *arguments]
@@ -59,12 +60,12 @@ def main():
         for _ in range(a.rounds):
             made = last_json(ours)
             times = [made["one_by_one_items_per_s"], made["batched_items_per_s"]]
-            for size in (1, a.batch_size) if a.torch else ():
-                theirs = last_json([*shlex.split(a.torch), str(HERE / "torch_eval.py"), str(work), "--batch-size", str(size),
-                                    *torch_arguments])
-                times.append(theirs["items_per_s"])
-                differ = max(differ, theirs["answers_that_differ"])
-            best = [max(pair) for pair in zip(best, times)] if a.torch else [max(pair) for pair in zip(best[:2], times)]
+            if a.torch:
+                theirs = last_json([*shlex.split(a.torch), str(HERE / "torch_eval.py"), str(work), "--batch-sizes", "1",
+                                    str(a.batch_size), *torch_arguments])
+                times += theirs["items_per_s"]
+                differ = max(differ, *theirs["answers_that_differ"])
+            best = [max(best[i], times[i]) for i in range(len(times))]
         one, batched = best[:2]
         cells = [what, f"{one:.1f}", f"{batched:.1f}", f"{batched / one:.2f}"]
         if a.torch:

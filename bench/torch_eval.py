@@ -5,7 +5,7 @@ Llama models run through transformers' generate() (greedy, KV cache, left paddin
 bidirectional forward pass below and the published sampler (low confidence, one block). Prints one JSON line.
 
     eval_bench --model models/mini-arm --data data/micro_test.jsonl -o work.json
-    python3 bench/torch_eval.py work.json --batch-size 16
+    python3 bench/torch_eval.py work.json --batch-sizes 1 16
 """
 import argparse
 import json
@@ -27,6 +27,7 @@ class LlamaLoop:
         self.stops = not work["ignore_eos"]
         self.settings = GenerationConfig(max_new_tokens=work["gen_length"], do_sample=False, pad_token_id=self.pad,
                                          bos_token_id=config.bos_token_id, eos_token_id=self.eos if self.stops else None)
+        self.model.generation_config = self.settings  # what is None there would be taken from the model's own
 
     @torch.inference_mode()
     def answer(self, prompts):
@@ -106,8 +107,7 @@ class LladaLoop:
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("work", type=pathlib.Path, help="what eval_bench wrote")
-    p.add_argument("--batch-size", type=int, default=1)
-    p.add_argument("--rounds", type=int, default=1)
+    p.add_argument("--batch-sizes", type=int, nargs="+", default=[1, 16])
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--logits", choices=["all", "answer"], default="all",
                    help="LLaDA: of all positions, as the published sampler, or of the answer's only")
@@ -116,16 +116,16 @@ def main():
     work = json.loads(a.work.read_text())
     llada = json.loads((pathlib.Path(work["model"]) / "config.json").read_text())["model_type"] == "llada"
     loop = LladaLoop(work, a.logits) if llada else LlamaLoop(work)
-    prompts, times = work["prompts"], []
+    prompts, rates, differ = work["prompts"], [], []
     loop.answer(prompts[:1])  # warms up
-    for _ in range(a.rounds):
+    for size in a.batch_sizes:
         start, answers = time.perf_counter(), []
-        for first in range(0, len(prompts), a.batch_size):
-            answers += loop.answer(prompts[first:first + a.batch_size])
-        times.append(time.perf_counter() - start)
-    print(json.dumps({"items": len(prompts), "batch_size": a.batch_size, "torch": torch.__version__, "threads": a.threads,
-                      "items_per_s": len(prompts) / min(times),
-                      "answers_that_differ": sum(x != y for x, y in zip(answers, work["answers"]))}))
+        for first in range(0, len(prompts), size):
+            answers += loop.answer(prompts[first:first + size])
+        rates.append(len(prompts) / (time.perf_counter() - start))
+        differ.append(sum(x != y for x, y in zip(answers, work["answers"])))
+    print(json.dumps({"items": len(prompts), "batch_sizes": a.batch_sizes, "torch": torch.__version__, "threads": a.threads,
+                      "items_per_s": rates, "answers_that_differ": differ}))
 
 
 if __name__ == "__main__":
