@@ -115,8 +115,12 @@ void inspect(const WorldItem& item, const ItemSettings& settings, Counts& counts
   counts.accidents += accident;
 }
 
+#ifndef __has_feature  // clang's way to say what GCC says by macros
+#define __has_feature(feature) 0
+#endif
 // The sanitizers look for other faults and are twenty times slower.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || \
+    __has_feature(thread_sanitizer)
 constexpr Index kItemsPerKind = 1000;
 #else
 constexpr Index kItemsPerKind = 25000;
