@@ -41,6 +41,7 @@ void add_scores(const Trace& trace, std::map<HeadId, HeadScore>& scores) {
 }  // namespace
 
 void InterventionFlags::add_to(CLI::App& verb) {
+  verb_ = &verb;
   const std::string group = "Interventions";
   verb.add_option("--at-layers", layers, "Where to intervene: all, or a list such as 0,4-7")
       ->capture_default_str()
@@ -92,7 +93,34 @@ std::vector<InterventionSettings> InterventionFlags::parse(const std::vector<std
       all.push_back(std::move(settings));
     }
   }
+  check_effects(all);
   return all;
+}
+
+void InterventionFlags::check_effects(const std::vector<InterventionSettings>& settings) const {
+  if (verb_ == nullptr) return;
+  struct Need {
+    const char *flag, *what;
+    bool (*by)(const Intervention& kind);
+  };
+  const auto any = [](const Intervention&) { return true; };
+  const auto anchors = [](const Intervention& kind) { return kind.needs_unmodified; };
+  const auto pins = [](const Intervention& kind) { return kind.correct != nullptr; };
+  const auto ranking = [](const Intervention& kind) { return kind.needs_ranking; };
+  const Need needs[] = {{"--at-layers", "an intervention", any},
+                        {"--at-heads", "an intervention", any},
+                        {"--at-steps", "an intervention", any},
+                        {"--per-head-anchors", "mask-anchors or mask-random", anchors},
+                        {"--anchors-from", "mask-anchors or mask-random", anchors},
+                        {"--pin-epsilon", "pin-anchors", pins},
+                        {"--rank-data", "cut-heads or cut-random", ranking},
+                        {"--rank-items", "cut-heads or cut-random", ranking}};
+  for (const Need& need : needs) {
+    const auto meant = [&](const InterventionSettings& s) { return need.by(*s.kind); };
+    if (verb_->count(need.flag) > 0 && std::ranges::none_of(settings, meant)) {
+      fail_usage("{} has no effect without {}", need.flag, need.what);
+    }
+  }
 }
 
 Json InterventionFlags::to_json() const {

@@ -24,7 +24,8 @@ struct InterventionFlags {
   void add_to(CLI::App& verb);
 
   // The interventions that the texts name, each once. Throws UsageError, also for layers and heads that a
-  // model does not have and for sampler settings that leave part of a pass without an intervention.
+  // model does not have, for sampler settings that leave part of a pass without an intervention, and for
+  // flags that mean nothing to any of them.
   std::vector<InterventionSettings> parse(const std::vector<std::string>& texts, const RunFlags& run,
                                           const std::vector<RunFlags::Named>& models) const;
 
@@ -35,6 +36,11 @@ struct InterventionFlags {
   // evaluated ones. Throws UsageError when there are none. Nothing where no intervention needs a ranking.
   std::vector<QaItem> held_out(const std::vector<NamedItems>& data,
                                const std::vector<InterventionSettings>& settings) const;
+
+ private:
+  void check_effects(const std::vector<InterventionSettings>& settings) const;
+
+  CLI::App* verb_ = nullptr;
 };
 
 // Gives those that need it the model's heads, of the layers and heads they name, by how much of the answer

@@ -101,6 +101,28 @@ std::optional<SamplerFlags> sampler_at(const SamplerFlags& flags, const StressLe
   return made;
 }
 
+// Says which levels mean nothing to which models. Throws UsageError for one that means nothing to any, and
+// for levels that a sampler refuses.
+void check_samplers(const StressRunOptions& options, const Plan& plan,
+                    const std::vector<RunFlags::Named>& models) {
+  for (const Sweep& sweep : plan.sweeps) {
+    if (sweep.data != &plan.data.front()) continue;
+    for (const StressLevel& level : sweep.levels) {
+      std::vector<std::string> left_out;
+      for (const RunFlags::Named& m : models) {
+        if (!sampler_at(options.run.sampler, level, m.config.family->sampler)) left_out.push_back(m.name);
+      }
+      if (left_out.size() == models.size()) {
+        fail_usage("{} means nothing to {}", level.name(), fmt::join(left_out, ", "));
+      }
+      if (!left_out.empty()) {
+        print_warning(
+            fmt::format("{} means nothing to {}: left out", level.name(), fmt::join(left_out, ", ")));
+      }
+    }
+  }
+}
+
 class Planner {
  public:
   Planner(const StressRunOptions& options, Plan& plan, const TracingModel& model)
@@ -217,6 +239,7 @@ void print_list() {
 std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunOptions& options) {
   const std::vector<RunFlags::Named> models = options.run.read_models();
   Plan plan = make_plan(ranks, options, models);
+  if (ranks.leads()) check_samplers(options, plan, models);
   RunWork work;
   work.settings = settings_of(options, plan);
   work.plan = [&](const TracingModel& model) { return Planner(options, plan, model).jobs(); };

@@ -111,19 +111,18 @@ RunFlags run_flags(const Options& options, const char* directory, Index limit) {
   return flags;
 }
 
-bool has_gold_among_others(std::span<const NamedItems> data) {
-  const auto mixed = [](const QaItem& item) {
-    const auto gold = std::ranges::count(item.passages, true, &QaPassage::gold);
-    return gold > 0 && gold < std::ssize(item.passages);
-  };
-  return std::ranges::all_of(data,
-                             [&](const NamedItems& set) { return std::ranges::any_of(set.items, mixed); });
+// What these models or data cannot be put through is left out of a study, not a reason to end it.
+void where_possible(const char* what, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UsageError& e) {
+    print_warning(fmt::format("no {}: {}", what, e.what()));
+  }
 }
 
 // Answers with and without passages, stress and interventions, each a run of its own that can be resumed;
 // then the verdicts on the claims, which rest on all of it.
-void add_other_runs(const Options& options, std::span<const NamedItems> data, const StudyResult& result,
-                    StudyReport& report) {
+void add_other_runs(const Options& options, const StudyResult& result, StudyReport& report) {
   const std::unique_ptr<Ranks> one = Ranks::alone();
   Ranks& alone = *one;
   const Index limit = options.stress_limit > 0 ? options.stress_limit : options.prompts.limit;
@@ -143,23 +142,21 @@ void add_other_runs(const Options& options, std::span<const NamedItems> data, co
   add(eval_sections(answered->table, options.output));
 
   std::optional<StressedRun> stressed;
-  if (has_gold_among_others(data)) {
+  where_possible("stress tests", [&] {
     StressRunOptions stress;
     stress.run = run_flags(options, "stress", limit);
     stress.stressors = kStressors;
     stressed = run_stress(alone, stress);
     evidence.stress = &stressed->result.samples;
     add(stress_sections(stressed->result, options.output));
-  } else {
-    print_warning("no stress tests: a dataset has no gold passages among others");
-  }
-
-  InterveneOptions intervene;
-  intervene.run = run_flags(options, "interventions", limit);
-  intervene.interventions = kInterventions;
-  intervene.analyses = result.options;
-  const std::optional<IntervenedRun> intervened = run_interventions(alone, intervene);
-  add(intervene_sections(intervened->result, options.output));
+  });
+  where_possible("interventions", [&] {
+    InterveneOptions intervene;
+    intervene.run = run_flags(options, "interventions", limit);
+    intervene.interventions = kInterventions;
+    intervene.analyses = result.options;
+    add(intervene_sections(run_interventions(alone, intervene)->result, options.output));
+  });
 
   report.first.push_back(claims_section(judge(evidence), options.output));
 }
@@ -167,6 +164,10 @@ void add_other_runs(const Options& options, std::span<const NamedItems> data, co
 void run(const Options& options, const std::string& command) {
   if (options.models.size() > kMostModels)
     fail_usage("--model: {} models, expected at most {}", options.models.size(), kMostModels);
+  const bool analyses_alone = options.quick || !options.analysis.only.empty();
+  if (analyses_alone && options.stress_limit > 0) {
+    fail_usage("--stress-limit has no effect with --quick or --only");
+  }
   std::vector<const Family*> families;
   for (const std::string& name : options.models)
     families.push_back(read_model_config(find_model(name)).family);
@@ -191,7 +192,7 @@ void run(const Options& options, const std::string& command) {
                                {"Buoy", BUOY_VERSION}},
                      .first = {},
                      .more = {}};
-  if (!options.quick && options.analysis.only.empty()) add_other_runs(options, data, result, report);
+  if (!analyses_alone) add_other_runs(options, result, report);
   write_and_tell(result, report, options.output);
 }
 
