@@ -160,12 +160,7 @@ void write_eval(const ScoreTable& table, const EvalReport& report, const fs::pat
                         "in attention.csv beside this page.",
          .blocks = {seen_block(*report.seen)}});
   }
-  page.sections.push_back(
-      {.id = "repeat",
-       .title = "Repeat it",
-       .explanation = "The same command gives the same answers, whatever the number of threads or the batch. "
-                      "Given the same folder it goes on where it was broken off.",
-       .blocks = {CodeBlock{report.command}}});
+  page.sections.push_back(repeat_section("All numbers are in scores.csv, beside this page.", report.command));
   write_file_atomically(directory / "scores.csv", score_csv(table));
   write_file_atomically(directory / "scores.json", score_json(table));
   write_file_atomically(directory / "scores.tex", score_latex(table));

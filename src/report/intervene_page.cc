@@ -206,12 +206,7 @@ void write_intervene(const InterventionResult& result, const InterveneReport& re
             .facts = report.facts,
             .sections = intervene_sections(result, directory)};
   page.sections.push_back(
-      {.id = "repeat",
-       .title = "Repeat it",
-       .explanation =
-           "The same command gives the same answers, whatever the number of threads or the batch. All "
-           "numbers are in interventions.csv, beside this page.",
-       .blocks = {CodeBlock{report.command}}});
+      repeat_section("All numbers are in interventions.csv, beside this page.", report.command));
   write_file_atomically(directory / "interventions.csv", intervene_csv(result));
   save_page(page, directory / "report.html");
 }

@@ -20,6 +20,16 @@ FigureBlock save_figure_block(const StudyFigure& figure, const fs::path& directo
           .files = files};
 }
 
+Section repeat_section(const std::string& numbers, const std::string& command) {
+  return {.id = "repeat",
+          .title = "Repeat it",
+          .explanation =
+              "The same command gives the same answers, whatever the number of threads or the batch; given "
+              "the same folder it goes on where it was broken off. " +
+              numbers,
+          .blocks = {CodeBlock{command}}};
+}
+
 TableColumn number_column(std::string name, std::string definition) {
   return {.name = std::move(name), .kind = ColumnKind::kNumber, .definition = std::move(definition)};
 }

@@ -192,13 +192,9 @@ void write_stress(const StressResult& result, const StressReport& report, const 
             .lead = report.lead,
             .facts = report.facts,
             .sections = stress_sections(result, directory)};
-  page.sections.push_back(
-      {.id = "repeat",
-       .title = "Repeat it",
-       .explanation =
-           "The same command gives the same answers, whatever the number of threads or the batch. All "
-           "numbers: stress.csv (every level) and robustness.csv (every curve), beside this page.",
-       .blocks = {CodeBlock{report.command}}});
+  page.sections.push_back(repeat_section(
+      "All numbers: stress.csv (every level) and robustness.csv (every curve), beside this page.",
+      report.command));
   write_file_atomically(directory / "stress.csv", stress_csv(result));
   write_file_atomically(directory / "robustness.csv", robustness_csv(result));
   save_page(page, directory / "report.html");
