@@ -88,8 +88,9 @@ class Backend {
   // x.
   virtual void rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) = 0;
   virtual void swiglu(const Tensor& gate_up, const Tensor& out) = 0;  // [T, 2F] → silu(gate)·up [T, F]
+  // Row r of out ← row rows[r] of x; row rows[r] of out ← row r of x.
   virtual void gather_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) = 0;
-  virtual void copy_rows(const Tensor& x, const Tensor& out) = 0;
+  virtual void scatter_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) = 0;
   virtual void attention(const AttentionArgs& args, const Tensor& out) = 0;  // out [ΣT, H·D]
   // Waits for the statistics of an attention() with Delivery::kLater.
   virtual void settle() {}
@@ -102,6 +103,10 @@ class Backend {
   // unconditional).
   virtual void guide(const Tensor& conditional, const Tensor& unconditional, float scale) = 0;
   virtual std::vector<LogitSummary> summarize(const Tensor& logits) = 0;  // [rows, V]
+
+  // Says that the work up to here comes again in every step, and what follows may not (the number of rows
+  // that are read changes). Changes no result.
+  virtual void milestone() {}
 
   // For timing: waits until everything asked for has been computed.
   virtual void synchronize() {}
@@ -131,9 +136,13 @@ struct CpuOptions {
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 bool has_cpu_backend();
 
+// Kernels: the best for this card, or at most Ampere's (so that tests can stand in for older cards).
+enum class Kernels { kBest, kAmpere };
+
 struct CudaOptions {
   DType dtype = DType::kF32;  // of weights and activations: kF32 or kBf16
   int card = 0;               // by number; a thread computes on one card
+  Kernels kernels = Kernels::kBest;
 };
 
 // Own kernels and cuBLASLt on an NVIDIA card. Throws Error with cuda_problem()'s line.

@@ -146,12 +146,12 @@ TEST(Swiglu, MatchesTheReferenceForLargeInputsToo) {
   }
 }
 
-TEST(Rows, AreGatheredCopiedAndGuided) {
+TEST(Rows, AreGatheredScatteredAndGuided) {
   compare_backends("rows", [&](Backend& b) {
     const Tensor x = upload(b, 6, 4, random_floats(24, 1)), out = b.allocate(3, 4), copy = b.allocate(6, 4);
     const std::vector<Index> rows = {5, 0, 0};
     b.gather_rows(x, rows, out);
-    b.copy_rows(x, copy);
+    b.scatter_rows(x, std::vector<Index>{3, 1, 0, 5, 4, 2}, copy);
     b.guide(copy, upload(b, 6, 4, random_floats(24, 2)), 1.5f);
     std::vector<float> all = download(b, out);
     for (const float v : download(b, copy)) all.push_back(v);

@@ -87,6 +87,13 @@ inline std::shared_ptr<Backend> cuda_backend(DType dtype) {
   return dtype == DType::kBf16 ? bf16 : f32;
 }
 
+// The card in bf16 without Hopper's own instructions.
+inline std::shared_ptr<Backend> ampere_backend() {
+  static std::shared_ptr<Backend> made =
+      make_cuda_backend({.dtype = DType::kBf16, .kernels = Kernels::kAmpere});
+  return made;
+}
+
 // Every float32 backend that is not the oracle and that this machine can run.
 inline std::vector<NamedBackend> backends_under_test() {
   std::vector<NamedBackend> all;

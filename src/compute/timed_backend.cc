@@ -48,8 +48,8 @@ void TimedBackend::gather_rows(const Tensor& x, std::span<const Index> rows, con
   timed("gather rows", [&] { inner_.gather_rows(x, rows, out); });
 }
 
-void TimedBackend::copy_rows(const Tensor& x, const Tensor& out) {
-  timed("copy rows", [&] { inner_.copy_rows(x, out); });
+void TimedBackend::scatter_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) {
+  timed("scatter rows", [&] { inner_.scatter_rows(x, rows, out); });
 }
 
 void TimedBackend::attention(const AttentionArgs& args, const Tensor& out) {

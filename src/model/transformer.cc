@@ -100,6 +100,7 @@ Tensor Transformer::forward(std::span<const ForwardSequence> sequences, Tap* tap
     if (hidden) tap->hidden(l, backend_, x);
     Tensor attended = attend(l, x, batch, tap);
     if (l + 1 == config_.L && !hidden) {  // nothing after the last attention looks at rows that nobody reads
+      backend_.milestone();
       keep_only_read_rows(x, attended, batch);
     }
     const Layer& layer = layers_[static_cast<std::size_t>(l)];
@@ -144,10 +145,13 @@ Tensor Transformer::attend(Index l, const Tensor& x, Batch& batch, Tap* tap) con
         .first_row = batch.first_row[i], .T = T, .k = rows.col_range(Q, KV), .v = rows.col_range(Q + KV, KV)};
     if (s.cache != nullptr) {
       const auto at = static_cast<std::size_t>(l);
-      backend_.copy_rows(part.k, s.cache->keys[at].row_range(s.cache->length, T));
-      backend_.copy_rows(part.v, s.cache->values[at].row_range(s.cache->length, T));
+      const auto positions = std::span(batch.positions)
+                                 .subspan(static_cast<std::size_t>(part.first_row), static_cast<std::size_t>(T));
+      const Tensor fresh_k = part.k, fresh_v = part.v;
       part.k = s.cache->keys[at].row_range(0, s.cache->length + T);
       part.v = s.cache->values[at].row_range(0, s.cache->length + T);
+      backend_.scatter_rows(fresh_k, positions, part.k);
+      backend_.scatter_rows(fresh_v, positions, part.v);
       part.first_position = s.cache->length;
     }
     parts.push_back(part);

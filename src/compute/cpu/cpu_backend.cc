@@ -93,8 +93,10 @@ class CpuBackend : public Backend {
     });
   }
 
-  void copy_rows(const Tensor& x, const Tensor& out) override {
-    for_rows(x.rows(), [&](Index r) { std::copy_n(x.row<float>(r), x.cols(), out.row<float>(r)); });
+  void scatter_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override {
+    for_rows(std::ssize(rows), [&](Index r) {
+      std::copy_n(x.row<float>(r), x.cols(), out.row<float>(rows[static_cast<std::size_t>(r)]));
+    });
   }
 
   void attention(const AttentionArgs& args, const Tensor& out) override { attention_.run(args, out); }

@@ -10,7 +10,14 @@
 namespace buoy::cuda {
 namespace {
 
-constexpr Index kAlignment = 256;  // bytes, of arrays in a shared block
+constexpr Index kAlignment = 256;         // bytes, of arrays in a shared block
+constexpr Index kStatisticsStep = 65536;  // bytes of a layer's answers are rounded up to this
+constexpr int kBlockStep = 8;             // and blocks of queries to this
+
+template <typename T>
+T round_up(T value, T step) {
+  return (value + step - 1) / step * step;
+}
 
 // A block of arrays that is laid out before it has an address: until relocate(), pointers into it are
 // offsets. Offset 0 is never used, so a null pointer stays one.
@@ -19,7 +26,7 @@ class Block {
   template <typename T>
   T* reserve(Index count) {
     const Index at = size_;
-    size_ = (size_ + count * Index{sizeof(T)} + kAlignment - 1) / kAlignment * kAlignment;
+    size_ = round_up(size_ + count * Index{sizeof(T)}, kAlignment);
     return reinterpret_cast<T*>(at);
   }
   Index size() const { return size_; }
@@ -98,6 +105,48 @@ const Passes& passes_for(const AttentionView& view, const Device& device) {
   return hopper ? kHopper : kMma;
 }
 
+// What a layer's attention is to run.
+struct Work {
+  AttentionView view;
+  const Passes* passes;
+  bool columns, means, norms, rows;
+  // Where something is measured: the small kernels run beside the large ones.
+  cudaStream_t aside;
+  cudaEvent_t begun, attended, measured;
+};
+
+void run_work(const Work& work, cudaStream_t stream) {
+  const AttentionView& view = work.view;
+  const bool aside = work.means || work.norms || work.rows;
+  const auto order = [](cudaEvent_t event, cudaStream_t first, cudaStream_t then) {
+    check_cuda(cudaEventRecord(event, first), "record an event");
+    check_cuda(cudaStreamWaitEvent(then, event), "order streams");
+  };
+  if (work.means) {  // of queries and keys alone
+    order(work.begun, stream, work.aside);
+    run_means(view, work.aside);
+  }
+  work.passes->attention(view, stream);
+  if (aside) order(work.attended, stream, work.aside);
+  if (work.rows) work.passes->rows(view, work.aside);
+  if (work.norms) run_norms(view, work.aside);
+  if (work.columns) {
+    run_order(view, stream);
+    work.passes->columns(view, stream);
+  }
+  if (aside) order(work.measured, work.aside, stream);
+}
+
+struct Clearing {
+  void* memory;
+  Index bytes;
+};
+
+void clear(const Clearing& what, cudaStream_t stream) {
+  check_cuda(cudaMemsetAsync(what.memory, 0, static_cast<std::size_t>(what.bytes), stream),
+             "clear statistics");
+}
+
 std::vector<int> as_ints(std::span<const Index> values) {
   return {values.begin(), values.end()};
 }
@@ -111,7 +160,7 @@ struct CudaAttention::Plan {
   Block outputs;
   std::vector<Piece> pieces;
   std::vector<std::shared_ptr<Buffer>> scratch;
-  bool columns = false, means = false, norms = false;
+  bool columns = false, means = false, norms = false, rows = false;
 
   // Room on the card for an array of the answer, if it was asked for.
   template <typename T>
@@ -148,7 +197,11 @@ void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
   }
   if (view.most_queries == 0) return;
   place(plan);
-  view.sequences = uploads_.get(std::span<const SequenceView>(plan.views));
+  // Steps of a generation differ a little in these; grids a little larger make them the same work.
+  view.most_keys = round_up(view.most_keys, 256);
+  view.most_rows = round_up(view.most_rows, 32);
+  view.most_blocks = round_up(view.most_blocks, kBlockStep);
+  view.sequences = queue_->send(std::span<const SequenceView>(plan.views));
   run_passes(view, plan);
   for (const AttentionSequence& s : args.sequences) {
     if (s.request != nullptr && s.request->matrix) fetch_matrix(view, s, plan.views[number_of(args, s)]);
@@ -213,13 +266,14 @@ void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSeq
     view.group_blocks = plan.inputs.add(std::span<const GroupBlock>(groups.blocks));
     view.block_count = static_cast<int>(groups.blocks.size());
     view.group_count = want.group_count;
-    view.ordered_lse = scratch(args.H * std::ssize(groups.order));
+    view.ordered_lse = scratch(args.H * round_up(view.block_count, kBlockStep) * kQueryBlock);
     view.column_sums = plan.answer(stats.column_sums);
     plan.columns = true;
   }
   if (!want.rows.empty()) {
     view.rows = plan.inputs.add(std::span<const int>(as_ints(want.rows)));
     view.R = static_cast<int>(want.rows.size());
+    plan.rows = true;
     view.argmax = plan.answer(stats.argmax);
     view.max_weight = plan.answer(stats.max_weight);
     view.entropy = plan.answer(stats.entropy);
@@ -248,16 +302,15 @@ void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSeq
 
 // Gives the plan's arrays their addresses: the inputs are sent, room for the answers is made.
 void CudaAttention::place(Plan& plan) {
-  const void* inputs = plan.inputs.bytes.empty() ? nullptr : uploads_.get_bytes(plan.inputs.bytes);
+  const void* inputs =
+      plan.inputs.bytes.empty() ? nullptr : queue_->send(std::span<const std::byte>(plan.inputs.bytes));
   if (!plan.pieces.empty()) {
-    if (plan.outputs.size() > statistics_capacity_) {
-      statistics_ = pool_.allocate(plan.outputs.size());
-      statistics_capacity_ = plan.outputs.size();
+    const Index bytes = round_up(plan.outputs.size(), kStatisticsStep);
+    if (bytes > statistics_capacity_) {
+      statistics_ = pool_.allocate(bytes);
+      statistics_capacity_ = bytes;
     }
-    // Groups without a query are never written.
-    check_cuda(
-        cudaMemsetAsync(statistics_->data(), 0, static_cast<std::size_t>(plan.outputs.size()), *stream_),
-        "clear statistics");
+    queue_->add(clear, {statistics_->data(), bytes});  // groups without a query are never written
   }
   for (SequenceView& view : plan.views) {
     relocate(view.maps, inputs);
@@ -280,15 +333,16 @@ void CudaAttention::place(Plan& plan) {
 }
 
 void CudaAttention::run_passes(const AttentionView& view, const Plan& plan) {
-  const Passes& passes = passes_for(view, device_);
-  passes.attention(view, *stream_);
-  if (plan.columns) {
-    run_order(view, *stream_);
-    passes.columns(view, *stream_);
-  }
-  passes.rows(view, *stream_);
-  if (plan.means) run_means(view, *stream_);
-  if (plan.norms) run_norms(view, *stream_);
+  queue_->add(run_work, {.view = view,
+                         .passes = &passes_for(view, device_),
+                         .columns = plan.columns,
+                         .means = plan.means,
+                         .norms = plan.norms,
+                         .rows = plan.rows,
+                         .aside = aside_,
+                         .begun = begun_,
+                         .attended = attended_,
+                         .measured = measured_});
 }
 
 // The whole A of one sequence: the row kernel over all rows. Waits for it.
@@ -298,25 +352,25 @@ void CudaAttention::fetch_matrix(AttentionView view, const AttentionSequence& s,
   std::vector<float>& matrix = s.stats->matrix;
   const auto bytes = matrix.size() * sizeof(float);
   const std::shared_ptr<Buffer> on_card = pool_.allocate(static_cast<Index>(bytes));
-  whole.rows = uploads_.get(std::span<const int>(rows));
+  whole.rows = queue_->send(std::span<const int>(rows));
   whole.R = whole.T;
   whole.argmax = nullptr;
   whole.key_mass = nullptr;
   whole.matrix = static_cast<float*>(on_card->data());
-  view.sequences = uploads_.get(std::span<const SequenceView>(&whole, 1));
+  view.sequences = queue_->send(std::span<const SequenceView>(&whole, 1));
   view.count = 1;
   view.most_rows = whole.R;
-  passes_for(view, device_).rows(view, *stream_);
-  check_cuda(cudaMemcpyAsync(matrix.data(), on_card->data(), bytes, cudaMemcpyDeviceToHost, *stream_),
+  queue_->add(passes_for(view, device_).rows, view);
+  check_cuda(cudaMemcpyAsync(matrix.data(), on_card->data(), bytes, cudaMemcpyDeviceToHost, queue_->start()),
              "read a matrix");
-  stream_->wait();
+  queue_->wait();
 }
 
 // Queries and keys, head by head. Waits for them.
 void CudaAttention::fetch_states(const AttentionArgs& args, const AttentionSequence& s) {
   const auto fetch = [&](const Tensor& from, Index heads, std::vector<float>& to) {
     std::vector<float> rows(to.size());
-    download(from, rows, pool_, *stream_);
+    download(from, rows, pool_, *queue_);
     auto next = to.begin();
     for (Index h = 0; h < heads; ++h) {
       for (Index r = 0; r < from.rows(); ++r) {
@@ -332,7 +386,7 @@ void CudaAttention::fetch_states(const AttentionArgs& args, const AttentionSeque
 void CudaAttention::send_statistics(std::vector<Piece> pieces, Index bytes) {
   if (pieces.empty()) return;
   pieces_ = std::move(pieces);
-  computed_.record(*stream_);
+  computed_.record(queue_->start());
   computed_.hold_back(copies_);
   check_cuda(cudaMemcpyAsync(arrived_.reserve(bytes), statistics_->data(), static_cast<std::size_t>(bytes),
                              cudaMemcpyDeviceToHost, copies_),
@@ -342,6 +396,7 @@ void CudaAttention::send_statistics(std::vector<Piece> pieces, Index bytes) {
 
 void CudaAttention::settle() {
   if (pieces_.empty()) return;
+  queue_->start();  // the card goes on meanwhile
   copied_.wait();
   for (const Piece& piece : pieces_) {
     std::memcpy(piece.to, arrived_.reserve(0) + piece.offset, static_cast<std::size_t>(piece.bytes));

@@ -13,8 +13,8 @@ namespace buoy::cuda {
 // One caller at a time.
 class CudaAttention {
  public:
-  CudaAttention(const Device& device, std::shared_ptr<Stream> stream, Pool& pool, Uploads& uploads)
-      : device_(device), stream_(std::move(stream)), pool_(pool), uploads_(uploads) {}
+  CudaAttention(const Device& device, std::shared_ptr<Queue> queue, Pool& pool)
+      : device_(device), queue_(std::move(queue)), pool_(pool) {}
 
   void run(const AttentionArgs& args, const Tensor& out);
   void settle();
@@ -39,11 +39,10 @@ class CudaAttention {
   void send_statistics(std::vector<Piece> pieces, Index bytes);
 
   Device device_;
-  std::shared_ptr<Stream> stream_;
-  Stream copies_;
-  Event computed_, copied_;
+  std::shared_ptr<Queue> queue_;
+  Stream copies_, aside_{Stream::Priority::kHigh};
+  Event computed_, copied_, begun_, attended_, measured_;
   Pool& pool_;
-  Uploads& uploads_;
   std::shared_ptr<Buffer> statistics_;  // on the card, used again by every layer
   Index statistics_capacity_ = 0;
   PinnedMemory arrived_;

@@ -143,6 +143,7 @@ TEST_P(CudaAttention, MatchesTheReferenceInBf16) {
   const Problem p = rounded_problem();
   const Answer want = run(*make_reference_backend(), p, &p.request);
   expect_equal_answers(run(*cuda_backend(DType::kBf16), p, &p.request), want, p, kBf16Tolerance);
+  expect_equal_answers(run(*ampere_backend(), p, &p.request), want, p, kBf16Tolerance);
 }
 
 TEST_P(CudaAttention, MatchesTheReferenceInBf16UnderBiasAndGain) {
@@ -152,6 +153,18 @@ TEST_P(CudaAttention, MatchesTheReferenceInBf16UnderBiasAndGain) {
   p.gain = random_floats(p.shape.H, 5);
   const Answer want = run(*make_reference_backend(), p, &p.request);
   expect_equal_answers(run(*cuda_backend(DType::kBf16), p, &p.request), want, p, kBf16Tolerance);
+  expect_equal_answers(run(*ampere_backend(), p, &p.request), want, p, kBf16Tolerance);
+}
+
+// Groups of neighbours: blocks of queries are copied as a whole.
+TEST_P(CudaAttention, MatchesTheReferenceWhereGroupsLieTogether) {
+  Problem p = rounded_problem();
+  for (Index t = 0; t < p.shape.T; ++t) {
+    p.request.query_groups[static_cast<std::size_t>(t)] = static_cast<std::int8_t>(3 * t / p.shape.T);
+  }
+  const Answer want = run(*make_reference_backend(), p, &p.request);
+  expect_equal_answers(run(*cuda_backend(DType::kBf16), p, &p.request), want, p, kBf16Tolerance);
+  expect_equal_answers(run(*ampere_backend(), p, &p.request), want, p, kBf16Tolerance);
 }
 
 TEST_P(CudaAttention, RecordingChangesNoBitAndRunsRepeat) {
@@ -223,8 +236,9 @@ INSTANTIATE_TEST_SUITE_P(
         ProblemShape{130, 130, 6, 3, 64, Mask::kFull}, ProblemShape{64, 128, 2, 1, 128, Mask::kFull},
         ProblemShape{257, 257, 4, 2, 128, Mask::kFull}, ProblemShape{300, 300, 2, 1, 32, Mask::kCausal},
         ProblemShape{640, 640, 2, 2, 128, Mask::kFull}, ProblemShape{515, 700, 2, 1, 128, Mask::kCausal},
-        ProblemShape{31, 31, 4, 2, 24, Mask::kCausal}, ProblemShape{70, 70, 2, 2, 8, Mask::kFull},
-        ProblemShape{40, 90, 2, 1, 256, Mask::kFull}, ProblemShape{129, 129, 2, 1, 80, Mask::kCausal}));
+        ProblemShape{900, 900, 2, 1, 64, Mask::kCausal}, ProblemShape{31, 31, 4, 2, 24, Mask::kCausal},
+        ProblemShape{70, 70, 2, 2, 8, Mask::kFull}, ProblemShape{40, 90, 2, 1, 256, Mask::kFull},
+        ProblemShape{129, 129, 2, 1, 80, Mask::kCausal}));
 
 // And the card goes on working afterwards.
 TEST_F(Cuda, MoreThanTheCardHoldsIsOneClearError) {

@@ -72,6 +72,14 @@ void check_launch(const char* kernel) {
   check_cuda(cudaGetLastError(), kernel);
 }
 
+Stream::Stream(Priority priority) {
+  int lowest = 0, highest = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "read stream priorities");
+  check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                          priority == Priority::kHigh ? highest : lowest),
+             "create a stream");
+}
+
 Device open_device(int number) {
   if (const auto problem = cuda_problem(number)) fail("cuda: {}", *problem);
   check_cuda(cudaSetDevice(number), "open the card");

@@ -29,6 +29,7 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   ~Event() { cudaEventDestroy(event_); }
+  operator cudaEvent_t() const { return event_; }  // NOLINT(google-explicit-constructor): it is one
   void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "record an event"); }
   void wait() { check_cuda(cudaEventSynchronize(event_), "compute"); }
   void hold_back(cudaStream_t stream) { check_cuda(cudaStreamWaitEvent(stream, event_), "order streams"); }
@@ -39,7 +40,9 @@ class Event {
 
 class Stream {
  public:
-  Stream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream"); }
+  // Among kernels that wait for room, those of higher priority come first.
+  enum class Priority { kNormal, kHigh };
+  explicit Stream(Priority priority = Priority::kNormal);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream() { cudaStreamDestroy(stream_); }

@@ -67,36 +67,43 @@ bool sums_in_order(const cublasLtMatmulAlgo_t& algorithm) {
   return parts <= 1 && scheme == CUBLASLT_REDUCTION_SCHEME_NONE;
 }
 
-}  // namespace
-
-// One product as the library sees it. It counts in columns: yᵀ [out, M] = W [in, out]ᵀ · xᵀ [in, M].
-struct Gemms::Call {
-  const CudaLinear& w;
-  DType y_type;
+// The library's descriptions of a product.
+struct Call {
   Layout a, b, d;
   cublasLtMatmulDesc_t product = nullptr;
 
-  Call(const CudaLinear& weights, Index rows, DType y)
-      : w(weights),
-        y_type(y),
-        a(w.weights.dtype(), w.inputs(), w.outputs(), w.inputs()),
-        b(w.weights.dtype(), w.inputs(), rows, w.inputs()),
-        d(y, w.outputs(), rows, w.outputs()) {
+  explicit Call(const Product& p)
+      : a(p.type, p.inputs, p.outputs, p.inputs),
+        b(p.type, p.inputs, p.rows, p.inputs),
+        d(p.y_type, p.outputs, p.rows, p.outputs) {
     check_blas(cublas_lt().create_product(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
     set(product, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
-    if (w.bias_f32.empty()) return;
+    if (p.bias == nullptr) return;
     set(product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(data_type(y)));
-    const void* bias = address(y == DType::kBf16 ? w.bias_bf16 : w.bias_f32);
-    set(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    set(product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(data_type(p.y_type)));
+    set(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
   ~Call() { cublas_lt().destroy_product(product); }
 };
 
-Gemms::Gemms(std::shared_ptr<Stream> stream, Pool& pool)
-    : stream_(std::move(stream)), pool_(pool), workspace_(allocate_for_good(kWorkspace)) {
+cublasStatus_t multiply(const Product& p, cudaStream_t stream) {
+  const Call call(p);
+  const float one = 1;
+  return cublas_lt().multiply(p.handle, call.product, &one, p.weights, call.a.handle, p.x, call.b.handle,
+                              &p.keep, p.y, call.d.handle, p.y, call.d.handle, &p.algorithm, p.workspace,
+                              static_cast<std::size_t>(kWorkspace), stream);
+}
+
+void run_product(const Product& p, cudaStream_t stream) {
+  check_blas(multiply(p, stream), "start a product");
+}
+
+}  // namespace
+
+Gemms::Gemms(std::shared_ptr<Queue> queue, Pool& pool)
+    : queue_(std::move(queue)), pool_(pool), workspace_(allocate_for_good(kWorkspace)) {
   check_blas(cublas_lt().create(&handle_), "open cuBLASLt");
 }
 
@@ -110,23 +117,39 @@ void Gemms::run(const Tensor& x, const CudaLinear& w, Store store, const Tensor&
   check(x.stride() == x.cols() && y.stride() == y.cols(), "linear reads and writes whole rows");
   if (y.empty()) return;
   if (const cublasLtMatmulAlgo_t* algorithm = choose(w, y.dtype(), x.rows())) {
-    const Call call(w, x.rows(), y.dtype());
-    if (!start(call, *algorithm, x, store, y)) fail("cuda: cuBLASLt refused a product it had accepted");
+    queue_->add(run_product, product(w, *algorithm, x, store, y));
     return;
   }
-  plain_linear({.x = address(x),
-                .weights = address(w.weights),
-                .type = x.dtype(),
-                .bias = w.bias_f32.empty() ? nullptr : w.bias_f32.row<float>(0),
-                .y = address(y),
-                .y_type = y.dtype(),
-                .x_stride = x.stride(),
-                .y_stride = y.stride(),
-                .rows = x.rows(),
-                .inputs = w.inputs(),
-                .outputs = w.outputs(),
-                .keep = store == Store::kAdd ? 1.0f : 0.0f},
-               *stream_);
+  queue_->add(plain_linear, {.x = address(x),
+                             .weights = address(w.weights),
+                             .type = x.dtype(),
+                             .bias = w.bias_f32.empty() ? nullptr : w.bias_f32.row<float>(0),
+                             .y = address(y),
+                             .y_type = y.dtype(),
+                             .x_stride = x.stride(),
+                             .y_stride = y.stride(),
+                             .rows = x.rows(),
+                             .inputs = w.inputs(),
+                             .outputs = w.outputs(),
+                             .keep = store == Store::kAdd ? 1.0f : 0.0f});
+}
+
+Product Gemms::product(const CudaLinear& w, const cublasLtMatmulAlgo_t& algorithm, const Tensor& x,
+                       Store store, const Tensor& y) const {
+  const Tensor& bias = y.dtype() == DType::kBf16 ? w.bias_bf16 : w.bias_f32;
+  return {.handle = handle_,
+          .algorithm = algorithm,
+          .type = w.weights.dtype(),
+          .y_type = y.dtype(),
+          .rows = x.rows(),
+          .inputs = w.inputs(),
+          .outputs = w.outputs(),
+          .weights = address(w.weights),
+          .x = address(x),
+          .bias = bias.empty() ? nullptr : address(bias),
+          .y = address(y),
+          .workspace = workspace_->data(),
+          .keep = store == Store::kAdd ? 1.0f : 0.0f};
 }
 
 const cublasLtMatmulAlgo_t* Gemms::choose(const CudaLinear& w, DType y_type, Index rows) {
@@ -143,20 +166,19 @@ std::optional<cublasLtMatmulAlgo_t> Gemms::try_out(const CudaLinear& w, DType y_
   const Tensor x = pool_.allocate(kTrialRows, w.inputs(), w.weights.dtype());
   const Tensor want = pool_.allocate(kTrialRows, w.outputs(), y_type);
   const Tensor got = pool_.allocate(kTrialRows, w.outputs(), y_type);
-  fill_random(address(x), x.dtype(), kTrialRows * w.inputs(), 7, *stream_);
-  const Call call(w, kTrialRows, y_type);
+  fill_random(address(x), x.dtype(), kTrialRows * w.inputs(), 7, queue_->start());
 
   std::optional<cublasLtMatmulAlgo_t> yardstick;
-  for (const cublasLtMatmulAlgo_t& algorithm : proposals(Call(w, kYardstickRows, y_type))) {
-    if (!start(call, algorithm, x, Store::kOverwrite, want)) continue;
+  for (const cublasLtMatmulAlgo_t& algorithm : proposals(w, y_type, kYardstickRows)) {
+    if (!try_once(w, algorithm, x, want)) continue;
     yardstick = algorithm;
     break;
   }
   if (!yardstick) return std::nullopt;
 
   std::vector<cublasLtMatmulAlgo_t> same;
-  for (const cublasLtMatmulAlgo_t& algorithm : proposals(Call(w, rows, y_type))) {
-    if (!start(call, algorithm, x, Store::kOverwrite, got)) continue;
+  for (const cublasLtMatmulAlgo_t& algorithm : proposals(w, y_type, rows)) {
+    if (!try_once(w, algorithm, x, got)) continue;
     if (same_bits(want, got)) same.push_back(algorithm);
   }
   if (same.empty()) return yardstick;
@@ -165,13 +187,14 @@ std::optional<cublasLtMatmulAlgo_t> Gemms::try_out(const CudaLinear& w, DType y_
 
 bool Gemms::same_bits(const Tensor& want, const Tensor& got) {
   const std::shared_ptr<Buffer> differences = pool_.allocate(sizeof(unsigned));
+  const cudaStream_t stream = queue_->start();
   unsigned count = 0;
-  check_cuda(cudaMemsetAsync(differences->data(), 0, sizeof(count), *stream_), "clear a counter");
+  check_cuda(cudaMemsetAsync(differences->data(), 0, sizeof(count), stream), "clear a counter");
   count_differences(address(want), address(got), want.rows() * want.cols() * size_of(want.dtype()),
-                    static_cast<unsigned*>(differences->data()), *stream_);
-  check_cuda(cudaMemcpyAsync(&count, differences->data(), sizeof(count), cudaMemcpyDeviceToHost, *stream_),
+                    static_cast<unsigned*>(differences->data()), stream);
+  check_cuda(cudaMemcpyAsync(&count, differences->data(), sizeof(count), cudaMemcpyDeviceToHost, stream),
              "read a counter");
-  stream_->wait();
+  queue_->wait();
   return count == 0;
 }
 
@@ -180,16 +203,15 @@ cublasLtMatmulAlgo_t Gemms::fastest(std::span<const cublasLtMatmulAlgo_t> algori
   if (algorithms.size() == 1 || rows * w.outputs() * size_of(y_type) > kTimedBytes) return algorithms[0];
   const Tensor x = pool_.allocate(rows, w.inputs(), w.weights.dtype());
   const Tensor y = pool_.allocate(rows, w.outputs(), y_type);
-  fill_random(address(x), x.dtype(), rows * w.inputs(), 7, *stream_);
-  const Call call(w, rows, y_type);
+  fill_random(address(x), x.dtype(), rows * w.inputs(), 7, queue_->start());
   double best_time = std::numeric_limits<double>::infinity();
   cublasLtMatmulAlgo_t best = algorithms[0];
   for (const cublasLtMatmulAlgo_t& algorithm : algorithms) {
-    if (!start(call, algorithm, x, Store::kOverwrite, y)) continue;  // warms up, too
-    stream_->wait();
+    if (!try_once(w, algorithm, x, y)) continue;  // warms up, too
+    queue_->wait();
     const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < kTimedRuns; ++i) start(call, algorithm, x, Store::kOverwrite, y);
-    stream_->wait();
+    for (int i = 0; i < kTimedRuns; ++i) try_once(w, algorithm, x, y);
+    queue_->wait();
     const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (time < best_time) {
       best_time = time;
@@ -200,11 +222,18 @@ cublasLtMatmulAlgo_t Gemms::fastest(std::span<const cublasLtMatmulAlgo_t> algori
 }
 
 // What the library proposes for a shape, best first, without those that split K.
-std::vector<cublasLtMatmulAlgo_t> Gemms::proposals(const Call& call) {
+std::vector<cublasLtMatmulAlgo_t> Gemms::proposals(const CudaLinear& w, DType y_type, Index rows) {
+  const Tensor& bias = y_type == DType::kBf16 ? w.bias_bf16 : w.bias_f32;
+  const Call call({.type = w.weights.dtype(),
+                   .y_type = y_type,
+                   .rows = rows,
+                   .inputs = w.inputs(),
+                   .outputs = w.outputs(),
+                   .bias = bias.empty() ? nullptr : address(bias)});
   cublasLtMatmulPreference_t preference = nullptr;
   check_blas(cublas_lt().create_preference(&preference), "state a preference");
-  const std::uint32_t in = alignment(call.w.inputs(), call.w.weights.dtype());
-  const std::uint32_t out = alignment(call.w.outputs(), call.y_type);
+  const std::uint32_t in = alignment(w.inputs(), w.weights.dtype());
+  const std::uint32_t out = alignment(w.outputs(), y_type);
   prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(kWorkspace));
   prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
@@ -227,15 +256,10 @@ std::vector<cublasLtMatmulAlgo_t> Gemms::proposals(const Call& call) {
   return usable;
 }
 
-// False when the algorithm cannot do this call.
-bool Gemms::start(const Call& call, const cublasLtMatmulAlgo_t& algorithm, const Tensor& x, Store store,
-                  const Tensor& y) {
-  const float one = 1, keep = store == Store::kAdd ? 1.0f : 0.0f;
-  void* to = address(y);
-  const cublasStatus_t status =
-      cublas_lt().multiply(handle_, call.product, &one, address(call.w.weights), call.a.handle, address(x),
-                           call.b.handle, &keep, to, call.d.handle, to, call.d.handle, &algorithm,
-                           workspace_->data(), static_cast<std::size_t>(kWorkspace), *stream_);
+// False when the algorithm cannot do this.
+bool Gemms::try_once(const CudaLinear& w, const cublasLtMatmulAlgo_t& algorithm, const Tensor& x,
+                     const Tensor& y) {
+  const cublasStatus_t status = multiply(product(w, algorithm, x, Store::kOverwrite, y), queue_->start());
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
   check_blas(status, "start a product");
   return true;

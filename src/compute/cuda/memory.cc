@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "compute/cuda/row_kernels.h"
@@ -9,48 +13,97 @@
 namespace buoy::cuda {
 namespace {
 
+constexpr Index kSpare = Index{64} << 20;  // bytes kept beyond what is in use
+
 struct LastingBuffer : Buffer {
-  explicit LastingBuffer(void* memory) : Buffer(memory) {}
-  ~LastingBuffer() override { cudaFree(data()); }
+  LastingBuffer(void* memory, std::shared_ptr<Queue> queue) : Buffer(memory), user(std::move(queue)) {}
+  ~LastingBuffer() override {
+    try {
+      if (user != nullptr) user->start();
+    } catch (const Error&) {  // whoever asks for the results is told again
+    }
+    cudaFree(data());
+  }
+  std::shared_ptr<Queue> user;
 };
 
 }  // namespace
 
 struct Pool::Home {
-  std::shared_ptr<Stream> stream;
+  std::shared_ptr<Queue> queue;
   cudaMemPool_t pool = nullptr;
+  // By size, the lowest address last: which of several is handed out must not depend on the order in which
+  // they were dropped, or passes would take turns between equal lines.
+  std::unordered_map<Index, std::vector<void*>> kept;
+  Index kept_bytes = 0, used_bytes = 0, peak_bytes = 0;
 
-  explicit Home(std::shared_ptr<Stream> s) : stream(std::move(s)) {
+  explicit Home(std::shared_ptr<Queue> q) : queue(std::move(q)) {
     cudaMemPoolProps props{};
     props.allocType = cudaMemAllocationTypePinned;
-    props.location = {.type = cudaMemLocationTypeDevice, .id = 0};
+    props.location.type = cudaMemLocationTypeDevice;
+    check_cuda(cudaGetDevice(&props.location.id), "find the card");
     check_cuda(cudaMemPoolCreate(&pool, &props), "create a memory pool");
-    std::uint64_t keep_all = UINT64_MAX;  // a pass asks for the same sizes again and again
+    std::uint64_t keep_all = UINT64_MAX;
     check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all), "set up a pool");
   }
   ~Home() {
-    cudaStreamSynchronize(*stream);
+    cudaDeviceSynchronize();
     cudaMemPoolDestroy(pool);
   }
 
   void* take(Index bytes) {
     void* data = nullptr;
-    const auto size = static_cast<std::size_t>(std::max<Index>(bytes, 1));
-    check_cuda(cudaMallocFromPoolAsync(&data, size, pool, *stream), "activations");
+    if (const auto same = kept.find(bytes); same != kept.end() && !same->second.empty()) {
+      data = same->second.back();
+      same->second.pop_back();
+      kept_bytes -= bytes;
+    } else {
+      if (kept_bytes > used_bytes + kSpare) release();
+      const auto ask = [&] {
+        return cudaMallocFromPoolAsync(&data, static_cast<std::size_t>(bytes), pool, queue->stream());
+      };
+      cudaError_t status = ask();
+      if (status == cudaErrorMemoryAllocation && kept_bytes > 0) {
+        release();
+        status = ask();
+      }
+      check_cuda(status, "activations");
+    }
+    used_bytes += bytes;
+    peak_bytes = std::max(peak_bytes, used_bytes);
     return data;
   }
 
+  void drop(void* data, Index bytes) {
+    std::vector<void*>& same = kept[bytes];
+    same.insert(std::ranges::lower_bound(same, data, std::greater<>{}), data);
+    kept_bytes += bytes;
+    used_bytes -= bytes;
+  }
+
+  // Gives back what is kept. Work in line may still use it, so that is started first.
+  void release() {
+    const cudaStream_t stream = queue->start();
+    for (const auto& [size, blocks] : kept) {
+      for (void* block : blocks) check_cuda(cudaFreeAsync(block, stream), "give back memory");
+    }
+    kept.clear();
+    kept_bytes = 0;
+  }
+
   struct Buffer : buoy::Buffer {
-    Buffer(std::shared_ptr<Home> owner, Index bytes) : buoy::Buffer(owner->take(bytes)), home(owner) {}
-    ~Buffer() override { cudaFreeAsync(data(), *home->stream); }
+    Buffer(std::shared_ptr<Home> owner, Index size)
+        : buoy::Buffer(owner->take(size)), home(std::move(owner)), bytes(size) {}
+    ~Buffer() override { home->drop(data(), bytes); }
     std::shared_ptr<Home> home;
+    Index bytes;
   };
 };
 
-Pool::Pool(std::shared_ptr<Stream> stream) : home_(std::make_shared<Home>(std::move(stream))) {}
+Pool::Pool(std::shared_ptr<Queue> queue) : home_(std::make_shared<Home>(std::move(queue))) {}
 
 std::shared_ptr<Buffer> Pool::allocate(Index bytes) {
-  return std::make_shared<Home::Buffer>(home_, bytes);
+  return std::make_shared<Home::Buffer>(home_, std::max<Index>(bytes, 1));
 }
 
 Tensor Pool::allocate(Index rows, Index cols, DType dtype) {
@@ -58,16 +111,13 @@ Tensor Pool::allocate(Index rows, Index cols, DType dtype) {
 }
 
 Index Pool::take_peak_bytes() {
-  std::uint64_t peak = 0, zero = 0;
-  check_cuda(cudaMemPoolGetAttribute(home_->pool, cudaMemPoolAttrUsedMemHigh, &peak), "read memory use");
-  check_cuda(cudaMemPoolSetAttribute(home_->pool, cudaMemPoolAttrUsedMemHigh, &zero), "reset memory use");
-  return static_cast<Index>(peak);
+  return std::exchange(home_->peak_bytes, home_->used_bytes);
 }
 
-std::shared_ptr<Buffer> allocate_for_good(Index bytes) {
+std::shared_ptr<Buffer> allocate_for_good(Index bytes, std::shared_ptr<Queue> user) {
   void* data = nullptr;
   check_cuda(cudaMalloc(&data, static_cast<std::size_t>(std::max<Index>(bytes, 1))), "weights");
-  return std::make_shared<LastingBuffer>(data);
+  return std::make_shared<LastingBuffer>(data, std::move(user));
 }
 
 std::byte* PinnedMemory::reserve(Index bytes) {
@@ -82,53 +132,28 @@ std::byte* PinnedMemory::reserve(Index bytes) {
   return data_;
 }
 
-const void* Uploads::get_bytes(std::span<const std::byte> bytes) {
-  ++clock_;
-  for (Slot& known : slots_) {
-    if (known.device == nullptr || !std::ranges::equal(known.content, bytes)) continue;
-    known.used = clock_;
-    return known.device->data();
-  }
-  Slot& slot = *std::ranges::min_element(slots_, {}, &Slot::used);  // the one not asked for the longest
-  slot.used = clock_;
-  slot.sent.wait();  // the host copy may still be on its way
-  const Index size = std::ssize(bytes);
-  if (slot.device == nullptr || size > slot.capacity) {
-    slot.capacity = std::max<Index>(size, Index{1} << 16);
-    stream_->wait();  // freeing waits for the device anyway
-    slot.device = allocate_for_good(slot.capacity);
-  }
-  slot.content.assign(bytes.begin(), bytes.end());
-  std::byte* host = slot.host.reserve(slot.capacity);
-  std::memcpy(host, bytes.data(), bytes.size());
-  check_cuda(cudaMemcpyAsync(slot.device->data(), host, bytes.size(), cudaMemcpyHostToDevice, *stream_),
-             "send a plan");
-  slot.sent.record(*stream_);
-  return slot.device->data();
-}
-
-void download(const Tensor& from, std::span<float> to, Pool& pool, const Stream& stream) {
+void download(const Tensor& from, std::span<float> to, Pool& pool, Queue& queue) {
   check(std::ssize(to) == from.rows() * from.cols(), "download fits");
   if (from.empty()) return;
   Tensor packed = from;
   if (from.dtype() != DType::kF32 || from.stride() != from.cols()) {
     packed = pool.allocate(from.rows(), from.cols(), DType::kF32);
-    convert_rows({.from = address(from),
-                  .from_type = from.dtype(),
-                  .to = packed.row<float>(0),
-                  .to_type = DType::kF32,
-                  .rows = from.rows(),
-                  .cols = from.cols(),
-                  .from_stride = from.stride()},
-                 stream);
+    queue.add(convert_rows, {.from = address(from),
+                             .from_type = from.dtype(),
+                             .to = packed.row<float>(0),
+                             .to_type = DType::kF32,
+                             .rows = from.rows(),
+                             .cols = from.cols(),
+                             .from_stride = from.stride()});
   }
-  check_cuda(
-      cudaMemcpyAsync(to.data(), packed.row<float>(0), to.size_bytes(), cudaMemcpyDeviceToHost, stream),
-      "read a tensor");
-  stream.wait();
+  check_cuda(cudaMemcpyAsync(to.data(), packed.row<float>(0), to.size_bytes(), cudaMemcpyDeviceToHost,
+                             queue.start()),
+             "read a tensor");
+  queue.wait();
 }
 
 void WeightLoader::load(const TensorView& from, DType dtype, void* to) {
+  const cudaStream_t stream = queue_->start();
   const Index width = size_of(from.dtype), count = element_count(from.shape), step = kChunk / width;
   for (Index first = 0; first < count; first += step) {
     const Index elements = std::min(step, count - first);
@@ -142,7 +167,7 @@ void WeightLoader::load(const TensorView& from, DType dtype, void* to) {
     const bool convert = dtype != from.dtype;
     if (convert && raw_[i] == nullptr) raw_[i] = allocate_for_good(kChunk);
     check_cuda(
-        cudaMemcpyAsync(convert ? raw_[i]->data() : target, host, bytes, cudaMemcpyHostToDevice, *stream_),
+        cudaMemcpyAsync(convert ? raw_[i]->data() : target, host, bytes, cudaMemcpyHostToDevice, stream),
         "send weights");
     if (convert) {
       convert_rows({.from = raw_[i]->data(),
@@ -151,9 +176,9 @@ void WeightLoader::load(const TensorView& from, DType dtype, void* to) {
                     .to_type = dtype,
                     .rows = 1,
                     .cols = elements},
-                   *stream_);
+                   stream);
     }
-    sent_[i].record(*stream_);
+    sent_[i].record(stream);
   }
 }
 

@@ -24,7 +24,8 @@ __global__ void convert_kernel(ConvertArgs a) {
   if (i >= a.rows * a.cols) return;
   const Index r = i / a.cols, c = i % a.cols;
   const Index source = a.source != nullptr ? a.source[r] : a.ids != nullptr ? a.ids[r] : r;
-  static_cast<To*>(a.to)[r * a.to_stride + c] =
+  const Index target = a.target != nullptr ? a.target[r] : r;
+  static_cast<To*>(a.to)[target * a.to_stride + c] =
       narrowed<To>(widened(static_cast<const From*>(a.from)[source * a.from_stride + c]));
 }
 

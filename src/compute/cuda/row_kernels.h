@@ -8,7 +8,8 @@
 
 namespace buoy::cuda {
 
-// Row r of `to` ← row source[r] of `from`; without `source` row r, with `ids` row ids[r].
+// Row r of `to` ← row source[r] of `from`; without `source` row r, with `ids` row ids[r]. With `target` it
+// goes to row target[r].
 struct ConvertArgs {
   const void* from;
   DType from_type;  // float16 too
@@ -18,6 +19,7 @@ struct ConvertArgs {
   Index from_stride = 0, to_stride = 0;
   const Index* source = nullptr;
   const TokenId* ids = nullptr;
+  const Index* target = nullptr;
 };
 void convert_rows(const ConvertArgs& args, cudaStream_t stream);
 

@@ -1,5 +1,6 @@
 // The oracle: every operation as a plain loop with sums in double precision.
 #include <cmath>
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -122,13 +123,13 @@ class ReferenceBackend : public Backend {
 
   void gather_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override {
     for (Index r = 0; r < std::ssize(rows); ++r) {
-      copy_rows(x.row_range(rows[static_cast<std::size_t>(r)], 1), out.row_range(r, 1));
+      std::copy_n(x.row<float>(rows[static_cast<std::size_t>(r)]), x.cols(), out.row<float>(r));
     }
   }
 
-  void copy_rows(const Tensor& x, const Tensor& out) override {
-    for (Index r = 0; r < x.rows(); ++r) {
-      std::memcpy(out.row<float>(r), x.row<float>(r), static_cast<std::size_t>(x.cols()) * sizeof(float));
+  void scatter_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override {
+    for (Index r = 0; r < std::ssize(rows); ++r) {
+      std::copy_n(x.row<float>(r), x.cols(), out.row<float>(rows[static_cast<std::size_t>(r)]));
     }
   }
 

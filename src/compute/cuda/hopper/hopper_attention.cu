@@ -82,10 +82,11 @@ __device__ __forceinline__ void pack_weights(const float (&scores)[kScores],
 template <int D>
 __device__ __forceinline__ void start_scores(const uint4* queries, const uint4* keys,
                                              float (&scores)[kScores]) {
+  const std::uint64_t left = describe_tile(queries, 16), right = describe_tile(keys, 16);
 #pragma unroll
   for (int step = 0; step < D / 16; ++step) {  // 16 columns are two chunks of a panel's row
     const int at = step / 4 * kKeys * 8 + step % 4 * 2;
-    multiply_128(scores, describe_tile(queries + at, 16), describe_tile(keys + at, 16), step > 0 ? 1 : 0);
+    multiply_128(scores, tile_at(left, at), tile_at(right, at), step > 0 ? 1 : 0);
   }
   close_products();
 }
@@ -93,13 +94,14 @@ __device__ __forceinline__ void start_scores(const uint4* queries, const uint4* 
 template <int D>
 __device__ __forceinline__ void start_values(const unsigned (&weights)[kKeys / 16][4], const uint4* values,
                                              float (&out)[D / 2]) {
+  const std::uint64_t tile = describe_tile(values, kKeys * 128);
 #pragma unroll
   for (int step = 0; step < kKeys / 16; ++step) {
-    const std::uint64_t tile = describe_tile(values + step * 16 * 8, kKeys * 128);
+    const std::uint64_t rows = tile_at(tile, step * 16 * 8);
     if constexpr (D == 128) {
-      multiply_128_by_rows(out, weights[step], tile, 1);
+      multiply_128_by_rows(out, weights[step], rows, 1);
     } else {
-      multiply_64_by_rows(out, weights[step], tile, 1);
+      multiply_64_by_rows(out, weights[step], rows, 1);
     }
   }
   close_products();

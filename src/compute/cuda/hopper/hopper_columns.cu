@@ -1,61 +1,96 @@
-// Pass 2 on Hopper: a block owns 128 keys of a head, kept in registers as left operands, and walks the
-// queries group by group, two blocks of 64 at a time: while the tensor cores score the second, the threads
-// fold the first into their sums. Two such blocks share a multiprocessor and fill each other's pauses.
+// Pass 2 on Hopper: a block owns 128 keys of a head, kept in registers as left operands, 64 for each of two
+// groups of warps, and walks the queries group by group, 64 at a time. While the tensor cores score one block
+// of queries, the threads fold the one before into their sums. Two such blocks share a multiprocessor.
 #include "compute/cuda/hopper/barrier.cuh"
 #include "compute/cuda/hopper/wgmma.cuh"
 
 namespace buoy::cuda {
 namespace {
 
-constexpr int kThreads = 256, kKeys = 128, kScores = kQueryBlock / 2;
-constexpr int kPairs = 3, kStages = 2 * kPairs;  // two blocks are worked on, four arrive
-constexpr int kNotes = kStages + 2;              // notes are read after the queries have been let go
+constexpr int kThreads = 256, kKeys = kThreads / 2, kScores = kQueryBlock / 2;
+constexpr int kStages = 4, kAhead = kStages - 2;  // blocks are asked for this many turns ahead
+constexpr int kNotes = 8;  // more than stages: they are read after the queries have been let go
 constexpr int kNote = kQueryBlock * static_cast<int>(sizeof(float));
+
+// Where the blocks of queries lie. In shared memory: global memory would be read anew for every block.
+struct Source {
+  const float* lse;  // of this head
+  const int* order;
+  const GroupBlock* groups;
+  const SequenceMaps* maps;
+  int blocks;
+  int first_seeing;  // the first query that sees one of the keys
+};
 
 template <int D>
 struct Shared {
   uint4 queries[kStages][kQueryBlock * D / kVector];  // before them, for a moment, the keys
   uint4 lse[kNotes][kNote / 16];                      // floats; +inf: no query
   uint4 order[kNotes][kNote / 16];                    // ints, the queries' numbers; under a causal mask only
-  Barrier here[kStages];                              // a block has come
-  Barrier done[kPairs];                               // every warp has scored a pair of blocks
+  int group[kNotes];
+  Barrier here[kStages], done[kStages];  // a block has come; every warp has scored it
+  Source source;
 };
 
-// Has the copy engine bring blocks of queries with their notes; for one whole warp.
-template <int D>
-struct Feeder {
-  const SequenceView& s;
-  const SequenceMaps& maps;
-  int h, causal;
+// How many blocks of queries see one of the keys; for a whole warp.
+__device__ int count_blocks(const Source& source) {
+  int seen = 0;
+  for (int b = 0; b < source.blocks; b += 32) {
+    const int mine = b + static_cast<int>(threadIdx.x % 32);
+    const bool sees = mine < source.blocks && source.groups[mine].last_query >= source.first_seeing;
+    seen += __popc(__ballot_sync(~0u, sees));
+  }
+  return __shfl_sync(~0u, seen, 0);  // for the compiler to see that all have the same
+}
 
-  __device__ __forceinline__ void copy(int block, Shared<D>& shared) const {
-    const int stage = block % kStages, lane = threadIdx.x % 32;
-    Barrier& here = shared.here[stage];
-    const int first = s.group_blocks[block].first_query;
+// Has the copy engine bring those blocks one after the other, with their notes; for one whole warp.
+template <int D>
+class Feeder {
+ public:
+  __device__ Feeder(Shared<D>& shared, int h, int causal)
+      : shared_(shared), h_(h), causal_(causal), coming_(shared.source.groups[0]) {}
+
+  // The next one, as number `turn`. There must be one.
+  __device__ __forceinline__ void copy_next(int turn) {
+    const Source& from = shared_.source;
+    while (coming_.last_query < from.first_seeing) coming_ = from.groups[++block_];
+    const GroupBlock now = coming_;
+    const int at = block_ * kQueryBlock, stage = turn % kStages, note = turn % kNotes;
+    const int lane = threadIdx.x % 32;
+    if (block_ + 1 < from.blocks) coming_ = from.groups[++block_];  // read now, needed in a later turn
+    Barrier& here = shared_.here[stage];
+    uint4* queries = shared_.queries[stage];
     if (lane == 0) {
-      here.expect(kQueryBlock * D * static_cast<int>(sizeof(Bf16)) + (causal ? 2 : 1) * kNote);
-      const int at = block * kQueryBlock;
-      copy_bytes(s.ordered_lse + static_cast<Index>(h) * s.block_count * kQueryBlock + at, kNote,
-                 shared.lse[block % kNotes], here);
-      if (causal) copy_bytes(s.order + at, kNote, shared.order[block % kNotes], here);
-      if (first >= 0) copy_boxes<D, kQueryBlock>(maps.query_block, h * D, first, shared.queries[stage], here);
+      shared_.group[note] = now.group;
+      here.expect(kQueryBlock * D * static_cast<int>(sizeof(Bf16)) + (causal_ ? 2 : 1) * kNote);
+      copy_bytes(from.lse + at, kNote, shared_.lse[note], here);
+      if (causal_) copy_bytes(from.order + at, kNote, shared_.order[note], here);
+      if (now.first_query >= 0) {
+        copy_boxes<D, kQueryBlock>(from.maps->query_block, h_ * D, now.first_query, queries, here);
+      }
     }
     __syncwarp();
-    if (first >= 0) return;
+    if (now.first_query >= 0) return;
     for (int r = lane; r < kQueryBlock; r += 32) {  // where there is no query any will do: its lse is +inf
-      const int t = max(0, s.order[block * kQueryBlock + r]);
-      copy_boxes<D, 1, kQueryBlock>(maps.query, h * D, t, shared.queries[stage] + r * 8, here);
+      copy_boxes<D, 1, kQueryBlock>(from.maps->query, h_ * D, max(0, from.order[at + r]), queries + r * 8,
+                                    here);
     }
   }
+
+ private:
+  Shared<D>& shared_;
+  int h_, causal_, block_ = 0;
+  GroupBlock coming_;
 };
 
 template <int D>
 __device__ __forceinline__ void start_scores(const unsigned (&keys)[D / 16][4], const uint4* queries,
                                              float (&scores)[kScores]) {
+  const std::uint64_t tile = describe_tile(queries, 16);
 #pragma unroll
   for (int step = 0; step < D / 16; ++step) {
     const int at = step / 4 * kQueryBlock * 8 + step % 4 * 2;
-    multiply_64(scores, keys[step], describe_tile(queries + at, 16), step > 0 ? 1 : 0);
+    multiply_64(scores, keys[step], tile_at(tile, at), step > 0 ? 1 : 0);
   }
   close_products();
 }
@@ -69,10 +104,10 @@ struct Columns {
 // `simple`: nothing is hidden or biased. `hidden`: what to add to a query's number to get the first key it
 // does not see; past all keys where everything is visible.
 template <int D>
-__device__ __forceinline__ void fold(const Shared<D>& shared, int block, bool simple, int causal, int hidden,
+__device__ __forceinline__ void fold(const Shared<D>& shared, int turn, bool simple, int causal, int hidden,
                                      float scale, const float (&scores)[kScores], Columns& columns) {
-  const auto* lse = reinterpret_cast<const float2*>(shared.lse[block % kNotes]);
-  const auto* order = reinterpret_cast<const int2*>(shared.order[block % kNotes]);
+  const auto* lse = reinterpret_cast<const float2*>(shared.lse[turn % kNotes]);
+  const auto* order = reinterpret_cast<const int2*>(shared.order[turn % kNotes]);
   const int lane = threadIdx.x % 32;
   if (simple) {
 #pragma unroll
@@ -111,22 +146,84 @@ __device__ __forceinline__ void flush(const SequenceView& s, int h, int group, C
   }
 }
 
+// What a block works on.
+struct Task {
+  const SequenceView& s;
+  int first, h, causal;  // first key; head
+};
+
+template <int D>
+__device__ __forceinline__ void sum_columns(const AttentionView& view, const Task& task,
+                                            const unsigned (&keys)[D / 16][4], Shared<D>& shared) {
+  const SequenceView& s = task.s;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, causal = task.causal;
+  const float scale = score_scale(view);
+  const int hidden = causal ? s.first_position + 1 : s.N;
+  const bool simple = !causal && s.key_bias == nullptr;
+  Columns columns{};
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    columns.key[half] = task.first + 16 * warp + lane / 4 + 8 * half;
+    columns.bias[half] = columns.key[half] < s.N ? bias_of(s, task.h, columns.key[half]) : -kInfinity;
+  }
+  const int turns = count_blocks(shared.source);
+  if (turns == 0) return;
+  // The first warp has the copy engine bring what comes kAhead turns later, where the turn before last was.
+  Feeder<D> feeder(shared, task.h, causal);
+  const auto feed = [&](int turn) {
+    if (warp != 0 || turn >= turns) return;
+    if (turn >= kStages) shared.done[turn % kStages].wait(turn / kStages - 1);
+    feeder.copy_next(turn);
+  };
+  const auto await = [&](int turn) {  // past the last anything will do
+    if (turn < turns) shared.here[turn % kStages].wait(turn / kStages);
+  };
+  const auto start = [&](int turn, float(&scores)[kScores]) {
+    begin_products();
+    start_scores<D>(keys, shared.queries[turn % kStages], scores);
+  };
+  int group = -1;
+  const auto finish = [&](int turn, const float(&scores)[kScores]) {
+    if (lane == 0) shared.done[turn % kStages].arrive();
+    const int here = shared.group[turn % kNotes];
+    if (here != group && group >= 0) flush(s, task.h, group, columns);
+    group = here;
+    fold(shared, turn, simple, causal, hidden, scale, scores, columns);
+  };
+  for (int turn = 0; turn < kAhead; ++turn) feed(turn);
+  float even[kScores], odd[kScores];
+  await(0);
+  start(0, even);
+  // A turn's scores are waited for after the wait for the next turn's queries: a loop stands between them and
+  // the exponentials of the turn before, which the assembler would otherwise put behind them.
+  for (int turn = 0; turn < turns; turn += 2) {
+    feed(turn + kAhead);
+    feed(turn + 1 + kAhead);
+    await(turn + 1);
+    wait_products<0>();
+    settle_sums(even);
+    start(turn + 1, odd);
+    finish(turn, even);
+    await(turn + 2);
+    wait_products<0>();
+    settle_sums(odd);
+    start(turn + 2, even);
+    if (turn + 1 < turns) finish(turn + 1, odd);
+  }
+  wait_products<0>();
+  flush(s, task.h, group, columns);
+}
+
 template <int D>
 __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view) {
   extern __shared__ uint4 memory[];
   auto& shared = aligned_shared<Shared<D>>(memory);
   const SequenceView& s = view.sequences[blockIdx.z];
-  const int first = blockIdx.x * kKeys, h = blockIdx.y, kv = h / (view.H / view.Hkv);
-  const int blocks = __shfl_sync(~0u, s.block_count, 0);
-  if (s.column_sums == nullptr || first >= s.N || blocks == 0) return;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const float scale = score_scale(view);
-  const int causal = view.causal, hidden = causal ? s.first_position + 1 : s.N;
-  const bool simple = !causal && s.key_bias == nullptr;
-  const GroupBlock* groups = s.group_blocks;
-  const Feeder<D> feeder{s, *s.maps, h, causal};
-  copy_rows<D, kKeys, kThreads>(shared.queries[0], head_of<Bf16>(s.k, kv, D), s.k_stride,
-                                [&](int r) { return first + r < s.N ? first + r : -1; });
+  const Task task{s, static_cast<int>(blockIdx.x) * kKeys, static_cast<int>(blockIdx.y), view.causal};
+  if (s.column_sums == nullptr || task.first >= s.N || s.block_count == 0) return;
+  copy_rows<D, kKeys, kThreads>(shared.queries[0], head_of<Bf16>(s.k, task.h / (view.H / view.Hkv), D),
+                                s.k_stride,
+                                [&](int r) { return task.first + r < s.N ? task.first + r : -1; });
   close_copies();
   if (threadIdx.x == 0) {
     for (Barrier& barrier : shared.here) barrier.init(1);
@@ -134,54 +231,22 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
     publish_barriers();
     refresh_map(s.maps->query_block);
     refresh_map(s.maps->query);
+    shared.source = {s.ordered_lse + static_cast<Index>(task.h) * s.block_count * kQueryBlock,
+                     s.order,
+                     s.group_blocks,
+                     s.maps,
+                     s.block_count,
+                     task.causal ? task.first - s.first_position : 0};
   }
   wait_copies<0>();
   __syncthreads();
+  const int warp = threadIdx.x / 32;
   unsigned keys[D / 16][4];
 #pragma unroll
   for (int step = 0; step < D / 16; ++step) load_left<D>(shared.queries[0], 16 * warp, step, keys[step]);
   publish_copies();
   __syncthreads();
-  if (warp == 0) {
-    for (int b = 0; b < min(kStages, blocks); ++b) feeder.copy(b, shared);
-  }
-  Columns columns{};
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    columns.key[half] = first + 16 * warp + lane / 4 + 8 * half;
-    columns.bias[half] = columns.key[half] < s.N ? bias_of(s, h, columns.key[half]) : -kInfinity;
-  }
-
-  int group = groups[0].group, next_group = blocks > 1 ? groups[1].group : -1;
-  const auto finish = [&](int b, const float(&scores)[kScores]) {
-    const int after = b + 2 < blocks ? groups[b + 2].group : -1;  // read now, needed in the next step
-    fold(shared, b, simple, causal, hidden, scale, scores, columns);
-    if (group != next_group && group >= 0) flush(s, h, group, columns);
-    group = next_group;
-    next_group = after;
-  };
-  for (int b = 0; b < blocks; b += 2) {
-    const int pair = b / 2, turn = b / kStages;
-    // Where the pair before this one was, the one kPairs after it goes.
-    if (warp == 0 && pair > 0 && b - 2 + kStages < blocks) {
-      shared.done[(pair - 1) % kPairs].wait((pair - 1) / kPairs);
-      feeder.copy(b - 2 + kStages, shared);
-      feeder.copy(b - 1 + kStages, shared);
-    }
-    float even[kScores], odd[kScores];
-    shared.here[b % kStages].wait(turn);
-    begin_products();
-    start_scores<D>(keys, shared.queries[b % kStages], even);
-    shared.here[(b + 1) % kStages].wait(turn);
-    start_scores<D>(keys, shared.queries[(b + 1) % kStages], odd);
-    wait_products<1>();
-    settle_sums(even);
-    finish(b, even);
-    wait_products<0>();
-    settle_sums(odd);
-    if (lane == 0) shared.done[pair % kPairs].arrive();
-    finish(b + 1, odd);
-  }
+  sum_columns<D>(view, task, keys, shared);
 }
 
 }  // namespace

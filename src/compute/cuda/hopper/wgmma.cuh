@@ -53,6 +53,11 @@ __device__ inline std::uint64_t describe_tile(const uint4* start, int panel_byte
   return address | static_cast<std::uint64_t>(panel_bytes >> 4) << 16 | kGroup << 32 | kSwizzle128 << 62;
 }
 
+// The operand `chunks` 16-byte chunks further on.
+__device__ inline std::uint64_t tile_at(std::uint64_t tile, int chunks) {
+  return tile + static_cast<std::uint64_t>(chunks);
+}
+
 // Copies made by threads become visible to the tensor cores; stands before the barrier that announces them.
 __device__ __forceinline__ void publish_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
