@@ -1,15 +1,16 @@
-// Pass 2 on Hopper: a block owns 128 keys of a head, kept in registers as left operands, 64 for each of two
-// groups of warps, and walks the queries group by group, 64 at a time. While the tensor cores score one block
-// of queries, the threads fold the one before into their sums. Two such blocks share a multiprocessor.
+// Pass 2 on Hopper: a block owns 256 keys of a head, 128 for each of two groups of warps, and walks the
+// queries group by group, 64 at a time. A thread sums the weights of its two queries for each of its 32 keys
+// in registers; where a group ends, the threads add up. Two such blocks share a multiprocessor: while one
+// group of warps computes exponentials, the tensor cores score for another.
 #include "compute/cuda/hopper/barrier.cuh"
 #include "compute/cuda/hopper/wgmma.cuh"
 
 namespace buoy::cuda {
 namespace {
 
-constexpr int kThreads = 256, kKeys = kThreads / 2, kScores = kQueryBlock / 2;
-constexpr int kStages = 4, kAhead = kStages - 2;  // blocks are asked for this many turns ahead
-constexpr int kNotes = 8;  // more than stages: they are read after the queries have been let go
+constexpr int kGroupThreads = 128, kGroups = 2, kThreads = kGroups * kGroupThreads;
+constexpr int kKeys = kTileRows, kScores = kKeys / 2, kSums = kKeys / 4;  // of a group of warps
+constexpr int kStages = 2, kNotes = 4;  // notes are read after the queries have been let go
 constexpr int kNote = kQueryBlock * static_cast<int>(sizeof(float));
 
 // Where the blocks of queries lie. In shared memory: global memory would be read anew for every block.
@@ -24,11 +25,14 @@ struct Source {
 
 template <int D>
 struct Shared {
-  uint4 queries[kStages][kQueryBlock * D / kVector];  // before them, for a moment, the keys
-  uint4 lse[kNotes][kNote / 16];                      // floats; +inf: no query
-  uint4 order[kNotes][kNote / 16];                    // ints, the queries' numbers; under a causal mask only
+  uint4 keys[kGroups][kKeys * D / kVector];
+  uint4 queries[kStages][kQueryBlock * D / kVector];
+  uint4 lse[kNotes][kNote / 16];    // floats; +inf: no query
+  uint4 order[kNotes][kNote / 16];  // ints, the queries' numbers; under a causal mask only
   int group[kNotes];
-  Barrier here[kStages], done[kStages];  // a block has come; every warp has scored it
+  float bias[kGroups][kKeys];                       // of the keys, in units of log 2
+  float parts[kGroups][4][kKeys];                   // sums of each warp
+  Barrier keys_here, here[kStages], done[kStages];  // a block has come; every warp has scored it
   Source source;
 };
 
@@ -83,135 +87,118 @@ class Feeder {
   GroupBlock coming_;
 };
 
+// scores = 64 queries · the group's keys, in the background.
 template <int D>
-__device__ __forceinline__ void start_scores(const unsigned (&keys)[D / 16][4], const uint4* queries,
+__device__ __forceinline__ void start_scores(const uint4* queries, const uint4* keys,
                                              float (&scores)[kScores]) {
-  const std::uint64_t tile = describe_tile(queries, 16);
+  const std::uint64_t left = describe_tile(queries, 16), right = describe_tile(keys, 16);
 #pragma unroll
   for (int step = 0; step < D / 16; ++step) {
-    const int at = step / 4 * kQueryBlock * 8 + step % 4 * 2;
-    multiply_64(scores, keys[step], tile_at(tile, at), step > 0 ? 1 : 0);
+    const int chunk = step % 4 * 2;
+    multiply_128(scores, tile_at(left, step / 4 * kQueryBlock * 8 + chunk),
+                 tile_at(right, step / 4 * kKeys * 8 + chunk), step > 0 ? 1 : 0);
   }
   close_products();
 }
 
-// A thread's two keys.
-struct Columns {
-  int key[2];
-  float bias[2], sum[2];
-};
-
-// `simple`: nothing is hidden or biased. `hidden`: what to add to a query's number to get the first key it
-// does not see; past all keys where everything is visible.
-template <int D>
-__device__ __forceinline__ void fold(const Shared<D>& shared, int turn, bool simple, int causal, int hidden,
-                                     float scale, const float (&scores)[kScores], Columns& columns) {
-  const auto* lse = reinterpret_cast<const float2*>(shared.lse[turn % kNotes]);
-  const auto* order = reinterpret_cast<const int2*>(shared.order[turn % kNotes]);
-  const int lane = threadIdx.x % 32;
-  if (simple) {
-#pragma unroll
-    for (int n = 0; n < kScores / 4; ++n) {
-      const float2 subtract = lse[4 * n + lane % 4];
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        columns.sum[e / 2] +=
-            exp2_fast(fmaf(scores[4 * n + e], scale, e % 2 == 0 ? -subtract.x : -subtract.y));
-      }
-    }
-    return;
-  }
-#pragma unroll
-  for (int n = 0; n < kScores / 4; ++n) {
-    const float2 subtract = lse[4 * n + lane % 4];
-    const int2 query = causal ? order[4 * n + lane % 4] : make_int2(0, 0);
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const float score = fmaf(scores[4 * n + e], scale, columns.bias[e / 2]);
-      const float weight = exp2_fast(score - (e % 2 == 0 ? subtract.x : subtract.y));
-      const bool visible = columns.key[e / 2] < (e % 2 == 0 ? query.x : query.y) + hidden;
-      columns.sum[e / 2] += visible ? weight : 0.0f;
-    }
-  }
-}
-
-// Writes the sums of a group and begins the next.
-__device__ __forceinline__ void flush(const SequenceView& s, int h, int group, Columns& columns) {
-  float* to = s.column_sums + (static_cast<Index>(h) * s.group_count + group) * s.N;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float total = quad_sum(columns.sum[half]);
-    if (threadIdx.x % 4 == 0 && columns.key[half] < s.N) to[columns.key[half]] = total;
-    columns.sum[half] = 0;
-  }
-}
-
-// What a block works on.
+// What a group of warps works on.
 struct Task {
   const SequenceView& s;
   int first, h, causal;  // first key; head
+  int group;             // which of the block's
 };
 
+// Adds the weights of a thread's two queries to the sums of its keys; key number i is 8·(i/2) + 2·(lane%4) +
+// i%2. `simple`: nothing is hidden or biased. `hidden`: what to add to a query's number to get the first key
+// it does not see; past all keys where everything is visible.
 template <int D>
-__device__ __forceinline__ void sum_columns(const AttentionView& view, const Task& task,
-                                            const unsigned (&keys)[D / 16][4], Shared<D>& shared) {
+__device__ __forceinline__ void fold(const Shared<D>& shared, const Task& task, int turn, bool simple,
+                                     int hidden, float scale, const float (&scores)[kScores],
+                                     float (&sums)[kSums]) {
+  const int lane = threadIdx.x % 32, row = threadIdx.x % kGroupThreads / 32 * 16 + lane / 4;
+  const auto* lse = reinterpret_cast<const float*>(shared.lse[turn % kNotes]);
+  const float subtract[2] = {lse[row], lse[row + 8]};
+  if (simple) {
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      sums[i / 4 * 2 + i % 2] += exp2_fast(fmaf(scores[i], scale, -subtract[i % 4 / 2]));
+    }
+    return;
+  }
+  const auto* order = reinterpret_cast<const int*>(shared.order[turn % kNotes]);
+  const int seen[2] = {task.causal ? order[row] + hidden : hidden,
+                       task.causal ? order[row + 8] + hidden : hidden};
+#pragma unroll
+  for (int i = 0; i < kScores; ++i) {
+    const int key = i / 4 * 8 + 2 * (lane % 4) + i % 2, half = i % 4 / 2;
+    const float weight = exp2_fast(fmaf(scores[i], scale, shared.bias[task.group][key]) - subtract[half]);
+    sums[i / 4 * 2 + i % 2] += task.first + key < seen[half] ? weight : 0.0f;
+  }
+}
+
+// The group's warps wait for one another.
+__device__ __forceinline__ void meet(int group) {
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(kGroupThreads) : "memory");
+}
+
+// Adds up the sums of all threads, writes them for a group of queries and begins the next.
+template <int D>
+__device__ __forceinline__ void flush(const Task& task, int queries, float (&sums)[kSums],
+                                      Shared<D>& shared) {
   const SequenceView& s = task.s;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, causal = task.causal;
+  const int thread = threadIdx.x % kGroupThreads, warp = thread / 32, lane = thread % 32;
+  auto& parts = shared.parts[task.group];
+#pragma unroll
+  for (int i = 0; i < kSums; ++i) {
+    float total = sums[i];
+#pragma unroll
+    for (int step = 4; step < 32; step *= 2) total += __shfl_xor_sync(~0u, total, step);
+    if (lane < 4) parts[warp][i / 2 * 8 + 2 * lane + i % 2] = total;
+    sums[i] = 0;
+  }
+  meet(task.group);
+  const int key = task.first + thread;
+  if (key < s.N) {
+    s.column_sums[(static_cast<Index>(task.h) * s.group_count + queries) * s.N + key] =
+        parts[0][thread] + parts[1][thread] + parts[2][thread] + parts[3][thread];
+  }
+  meet(task.group);
+}
+
+template <int D>
+__device__ __forceinline__ void sum_columns(const AttentionView& view, const Task& task, Shared<D>& shared) {
+  const SequenceView& s = task.s;
+  const int lane = threadIdx.x % 32, causal = task.causal;
   const float scale = score_scale(view);
   const int hidden = causal ? s.first_position + 1 : s.N;
   const bool simple = !causal && s.key_bias == nullptr;
-  Columns columns{};
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    columns.key[half] = task.first + 16 * warp + lane / 4 + 8 * half;
-    columns.bias[half] = columns.key[half] < s.N ? bias_of(s, task.h, columns.key[half]) : -kInfinity;
-  }
   const int turns = count_blocks(shared.source);
   if (turns == 0) return;
-  // The first warp has the copy engine bring what comes kAhead turns later, where the turn before last was.
+  // The first warp has the copy engine bring the next block, where the one before was.
   Feeder<D> feeder(shared, task.h, causal);
   const auto feed = [&](int turn) {
-    if (warp != 0 || turn >= turns) return;
+    if (threadIdx.x >= 32 || turn >= turns) return;
     if (turn >= kStages) shared.done[turn % kStages].wait(turn / kStages - 1);
     feeder.copy_next(turn);
   };
-  const auto await = [&](int turn) {  // past the last anything will do
-    if (turn < turns) shared.here[turn % kStages].wait(turn / kStages);
-  };
-  const auto start = [&](int turn, float(&scores)[kScores]) {
-    begin_products();
-    start_scores<D>(keys, shared.queries[turn % kStages], scores);
-  };
+  feed(0);
+  float scores[kScores], sums[kSums] = {};
   int group = -1;
-  const auto finish = [&](int turn, const float(&scores)[kScores]) {
+  shared.keys_here.wait(0);
+  for (int turn = 0; turn < turns; ++turn) {
+    shared.here[turn % kStages].wait(turn / kStages);
+    begin_products();
+    start_scores<D>(shared.queries[turn % kStages], shared.keys[task.group], scores);
+    feed(turn + 1);
+    wait_products<0>();
+    settle_sums(scores);
     if (lane == 0) shared.done[turn % kStages].arrive();
-    const int here = shared.group[turn % kNotes];
-    if (here != group && group >= 0) flush(s, task.h, group, columns);
-    group = here;
-    fold(shared, turn, simple, causal, hidden, scale, scores, columns);
-  };
-  for (int turn = 0; turn < kAhead; ++turn) feed(turn);
-  float even[kScores], odd[kScores];
-  await(0);
-  start(0, even);
-  // A turn's scores are waited for after the wait for the next turn's queries: a loop stands between them and
-  // the exponentials of the turn before, which the assembler would otherwise put behind them.
-  for (int turn = 0; turn < turns; turn += 2) {
-    feed(turn + kAhead);
-    feed(turn + 1 + kAhead);
-    await(turn + 1);
-    wait_products<0>();
-    settle_sums(even);
-    start(turn + 1, odd);
-    finish(turn, even);
-    await(turn + 2);
-    wait_products<0>();
-    settle_sums(odd);
-    start(turn + 2, even);
-    if (turn + 1 < turns) finish(turn + 1, odd);
+    const int next = __shfl_sync(~0u, shared.group[turn % kNotes], 0);
+    if (next != group && group >= 0) flush<D>(task, group, sums, shared);
+    group = next;
+    fold(shared, task, turn, simple, hidden, scale, scores, sums);
   }
-  wait_products<0>();
-  flush(s, task.h, group, columns);
+  flush<D>(task, group, sums, shared);
 }
 
 template <int D>
@@ -219,41 +206,41 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   extern __shared__ uint4 memory[];
   auto& shared = aligned_shared<Shared<D>>(memory);
   const SequenceView& s = view.sequences[blockIdx.z];
-  const Task task{s, static_cast<int>(blockIdx.x) * kKeys, static_cast<int>(blockIdx.y), view.causal};
-  if (s.column_sums == nullptr || task.first >= s.N || s.block_count == 0) return;
-  copy_rows<D, kKeys, kThreads>(shared.queries[0], head_of<Bf16>(s.k, task.h / (view.H / view.Hkv), D),
-                                s.k_stride,
-                                [&](int r) { return task.first + r < s.N ? task.first + r : -1; });
-  close_copies();
+  const int first = static_cast<int>(blockIdx.x) * kKeys * kGroups, h = static_cast<int>(blockIdx.y);
+  if (s.column_sums == nullptr || first >= s.N || s.block_count == 0) return;
+  const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x / kGroupThreads), 0);
+  const Task task{s, first + group * kKeys, h, view.causal, group};
+  const int mine = task.first + threadIdx.x % kGroupThreads;
+  shared.bias[group][threadIdx.x % kGroupThreads] = mine < s.N ? bias_of(s, h, mine) : -kInfinity;
   if (threadIdx.x == 0) {
+    shared.keys_here.init(1);
     for (Barrier& barrier : shared.here) barrier.init(1);
     for (Barrier& barrier : shared.done) barrier.init(kThreads / 32);
     publish_barriers();
+    refresh_map(s.maps->k);
     refresh_map(s.maps->query_block);
     refresh_map(s.maps->query);
-    shared.source = {s.ordered_lse + static_cast<Index>(task.h) * s.block_count * kQueryBlock,
+    shared.source = {s.ordered_lse + static_cast<Index>(h) * s.block_count * kQueryBlock,
                      s.order,
                      s.group_blocks,
                      s.maps,
                      s.block_count,
-                     task.causal ? task.first - s.first_position : 0};
+                     view.causal ? first - s.first_position : 0};
+    shared.keys_here.expect(kGroups * kKeys * D * static_cast<int>(sizeof(Bf16)));
+    for (int g = 0; g < kGroups; ++g) {
+      copy_boxes<D, kKeys>(s.maps->k, h / (view.H / view.Hkv) * D, first + g * kKeys, shared.keys[g],
+                           shared.keys_here);
+    }
   }
-  wait_copies<0>();
   __syncthreads();
-  const int warp = threadIdx.x / 32;
-  unsigned keys[D / 16][4];
-#pragma unroll
-  for (int step = 0; step < D / 16; ++step) load_left<D>(shared.queries[0], 16 * warp, step, keys[step]);
-  publish_copies();
-  __syncthreads();
-  sum_columns<D>(view, task, keys, shared);
+  sum_columns<D>(view, task, shared);
 }
 
 }  // namespace
 
 void run_hopper_columns(const AttentionView& view, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(divide_up(view.most_keys, kKeys)), static_cast<unsigned>(view.H),
-                  static_cast<unsigned>(view.count));
+  const dim3 grid(static_cast<unsigned>(divide_up(view.most_keys, kKeys * kGroups)),
+                  static_cast<unsigned>(view.H), static_cast<unsigned>(view.count));
   with_hopper_head_size(view.D, [&](auto size) {
     constexpr int kShared = sizeof(Shared<size()>) + kAlignmentSlack;
     allow_shared(columns_kernel<size()>, kShared);
