@@ -8,7 +8,7 @@ namespace {
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int kChunk = 32;       // positions summed together under a causal mask: they lie in shared memory
 constexpr int kFullChunk = 256;  // under a full mask, where only sums are kept
-constexpr int kKeysPerWarp = 32;
+constexpr int kMaxD = 256;
 
 __host__ __device__ int chunk_count(int causal, Index T, Index N) {
   return static_cast<int>(causal ? (N + kChunk - 1) / kChunk : (T + kFullChunk - 1) / kFullChunk);
@@ -206,38 +206,37 @@ __global__ void __launch_bounds__(kThreads) causal_means_kernel(AttentionView vi
   }
 }
 
-// Under a full mask all keys meet the same sums, which stay in registers.
-template <typename T, int kOwn>
+// Under a full mask all keys meet the same sums: one thread a key.
+template <typename T>
 __global__ void __launch_bounds__(kThreads) full_means_kernel(AttentionView view) {
+  __shared__ __align__(16) float queries[kMaxD], directions[kMaxD];
   const SequenceView& s = view.sequences[blockIdx.z];
-  const int h = blockIdx.y, D = view.D, kv = h / (view.H / view.Hkv), lane = threadIdx.x % 32;
-  const Share<kOwn> share(D);
-  const int first = (blockIdx.x * kWarps + threadIdx.x / 32) * kKeysPerWarp;
-  if (s.score_means == nullptr || first >= s.N) return;
+  const int h = blockIdx.y, D = view.D, j = blockIdx.x * kThreads + threadIdx.x;
+  if (s.score_means == nullptr || blockIdx.x * kThreads >= s.N) return;
   const float* all = s.means_scratch + static_cast<Index>(h) * chunk_count(0, s.T, s.N) * (2 * D + 1);
-  const T* head = head_of<T>(s.k, kv, D);
-  float queries[kOwn], directions[kOwn];
-#pragma unroll
-  for (int i = 0; i < kOwn; ++i) {
-    const bool there = share.first + i < D;
-    queries[i] = there ? all[share.first + i] : 0.0f;
-    directions[i] = there ? all[D + share.first + i] : 0.0f;
+  if (threadIdx.x < D) {
+    queries[threadIdx.x] = all[threadIdx.x];
+    directions[threadIdx.x] = all[D + threadIdx.x];
   }
+  __syncthreads();
+  if (j >= s.N) return;
+  const T* key = head_of<T>(s.k, h / (view.H / view.Hkv), D) + j * s.k_stride;
+  KeyMeans m{0, 0, 0, all[2 * D]};
+  const auto take = [&](float x, int d) {
+    m.score = fmaf(queries[d], x, m.score);
+    m.cosine = fmaf(directions[d], x, m.cosine);
+    m.squares = fmaf(x, x, m.squares);
+  };
+  int d = 0;
 #pragma unroll 4
-  for (int at = 0; at < kKeysPerWarp; at += share.rows) {
-    const int j = first + at + share.row;
-    float x[kOwn];
-    share.load(head + min(j, s.N - 1) * s.k_stride, D, j < s.N, x);
-    KeyMeans m{0, 0, 0, all[2 * D]};
+  for (; d + kVector <= D && D % kVector == 0; d += kVector) {
+    float x[kVector];
+    load_vector(key + d, x);
 #pragma unroll
-    for (int i = 0; i < kOwn; ++i) {
-      m.score = fmaf(queries[i], x[i], m.score);
-      m.cosine = fmaf(directions[i], x[i], m.cosine);
-      m.squares = fmaf(x[i], x[i], m.squares);
-    }
-    m.score = share.sum(m.score), m.cosine = share.sum(m.cosine), m.squares = share.sum(m.squares);
-    if (lane % share.lanes == 0 && j < s.N) write_means(view, s, h, j, m);
+    for (int i = 0; i < kVector; ++i) take(x[i], d + i);
   }
+  for (; d < D; ++d) take(widened(key[d]), d);
+  write_means(view, s, h, j, m);
 }
 
 template <typename T>
@@ -260,9 +259,8 @@ void run_full_means(const AttentionView& view, const dim3& chunks, const dim3& c
   check_launch("sums of queries");
   suffix_kernel<<<columns, kThreads, 0, stream>>>(view);
   check_launch("sums of all queries");
-  const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kWarps * kKeysPerWarp)), chunks.y,
-                  chunks.z);
-  full_means_kernel<T, kOwn><<<keys, kThreads, 0, stream>>>(view);
+  const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kThreads)), chunks.y, chunks.z);
+  full_means_kernel<T><<<keys, kThreads, 0, stream>>>(view);
   check_launch("column means");
 }
 

@@ -1,19 +1,19 @@
-// Row statistics on tensor cores: a block scores 8 rows of a head against 256 keys at a time, 32 keys a warp,
-// then each warp folds one of the rows. (Half of each product is thrown away: with few rows it is the number
-// of blocks that counts.)
+// Row statistics on tensor cores: a block scores 16 rows of a head against 128 keys at a time, 16 keys a
+// warp, then each warp folds two of the rows. Small enough to run beside a block of pass 2.
 #include "compute/cuda/mma.cuh"
 #include "compute/cuda/row_fold.cuh"
 
 namespace buoy::cuda {
 namespace {
 
-constexpr int kWarps = 8, kThreads = 32 * kWarps, kRows = 8, kKeys = 32 * kWarps, kTiles = 4;
+constexpr int kWarps = 8, kThreads = 32 * kWarps, kRows = 16, kTiles = 2;
+constexpr int kWarpKeys = 8 * kTiles, kKeys = kWarpKeys * kWarps;
 
-static_assert(kKeys == kThreads && kRows == kWarps);
+static_assert(kKeys <= kThreads && kRows == 2 * kWarps);
 
 template <int D>
 struct Shared {
-  uint4 queries[16 * D / kVector];
+  uint4 queries[kRows * D / kVector];
   uint4 keys[2][kKeys * D / kVector];
   float scores[kRows][kKeys + 4];
   signed char groups[kKeys];
@@ -33,36 +33,41 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(AttentionView view) {
                                   [&](int r) { return key + r < s.N ? key + r : -1; });
     close_copies();
   };
-  copy_rows<D, 16, kThreads>(shared.queries, head_of<Bf16>(s.q, h, D), s.q_stride,
-                             [&](int r) { return r < kRows && first + r < s.R ? s.rows[first + r] : -1; });
+  copy_rows<D, kRows, kThreads>(shared.queries, head_of<Bf16>(s.q, h, D), s.q_stride,
+                                [&](int r) { return first + r < s.R ? s.rows[first + r] : -1; });
   load(0, 0);
   wait_copies<0>();
   __syncthreads();
   unsigned queries[D / 16][4];
 #pragma unroll
   for (int step = 0; step < D / 16; ++step) load_left<D>(shared.queries, 0, step, queries[step]);
-  RowFold fold(view, s, h, first + warp);
+  RowFold low(view, s, h, first + warp), high(view, s, h, first + warp + kWarps);
   for (int key = 0, stage = 0; key < s.N; key += kKeys, stage ^= 1) {
     if (key + kKeys < s.N) load(key + kKeys, stage ^ 1);
     float scores[kTiles][4];
-    score_rows<D>(queries, shared.keys[stage] + 32 * warp * (D / kVector), scores);
+    score_rows<D>(queries, shared.keys[stage] + kWarpKeys * warp * (D / kVector), scores);
 #pragma unroll
     for (int n = 0; n < kTiles; ++n) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const int column = 32 * warp + 8 * n + 2 * (lane % 4) + e, j = key + column;
+        const int column = kWarpKeys * warp + 8 * n + 2 * (lane % 4) + e, j = key + column;
         const float bias = j < s.N ? bias_of(s, h, j) : -kInfinity;
         shared.scores[lane / 4][column] = scores[n][e] * scale + bias;
+        shared.scores[lane / 4 + 8][column] = scores[n][e + 2] * scale + bias;
       }
     }
-    const int j = key + threadIdx.x;
-    shared.groups[threadIdx.x] = j < s.N && s.key_groups != nullptr ? s.key_groups[j] : -1;
+    if (threadIdx.x < kKeys) {
+      const int j = key + threadIdx.x;
+      shared.groups[threadIdx.x] = j < s.N && s.key_groups != nullptr ? s.key_groups[j] : -1;
+    }
     __syncthreads();
-    fold.take<kKeys>(shared.scores[warp], key, shared.groups);
+    low.take<kKeys>(shared.scores[warp], key, shared.groups);
+    high.take<kKeys>(shared.scores[warp + kWarps], key, shared.groups);
     wait_copies<0>();
     __syncthreads();
   }
-  fold.write();
+  low.write();
+  high.write();
 }
 
 }  // namespace
