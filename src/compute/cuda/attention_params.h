@@ -36,7 +36,7 @@ struct SequenceView {
   float* lse;           // [H, T] or null
   float* output_norms;  // [H, T] or null
 
-  // Pass 2: queries sorted by group, every group filled up to whole blocks with -1; an even number of blocks.
+  // Pass 2: queries sorted by group, every group filled up to whole blocks with -1.
   const int* order;                // [blocks · kQueryBlock]
   const GroupBlock* group_blocks;  // [blocks]
   int block_count, group_count;

@@ -60,7 +60,6 @@ struct Inputs {
 };
 
 // Queries sorted by group, each group filled up to whole blocks: then a block's columns go to one group.
-// Blocks come in pairs; where one is missing, one without queries stands in.
 struct GroupOrder {
   std::vector<int> order;
   std::vector<GroupBlock> blocks;
@@ -83,9 +82,6 @@ struct GroupOrder {
         blocks.push_back({static_cast<int>(g), last, follow ? start : -1});
       }
     }
-    if (blocks.size() % 2 == 0) return;
-    blocks.push_back({blocks.back().group, 0, 0});
-    order.insert(order.end(), kQueryBlock, -1);
   }
 };
 

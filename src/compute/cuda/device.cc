@@ -85,7 +85,7 @@ Device open_device(int number) {
   check_cuda(cudaSetDevice(number), "open the card");
   cudaDeviceProp card{};
   check_cuda(cudaGetDeviceProperties(&card, number), "read the card's properties");
-  return {.major = card.major, .minor = card.minor, .multiprocessors = card.multiProcessorCount};
+  return {.major = card.major, .minor = card.minor};
 }
 
 }  // namespace cuda

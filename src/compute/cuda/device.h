@@ -16,7 +16,6 @@ void check_launch(const char* kernel);
 // What the kernels must know of the card.
 struct Device {
   int major = 0, minor = 0;
-  int multiprocessors = 0;
 };
 
 // Picks the card of that number for the calling thread and reads it off. Throws Error when there is none or

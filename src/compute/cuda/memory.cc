@@ -64,6 +64,7 @@ struct Pool::Home {
       };
       cudaError_t status = ask();
       if (status == cudaErrorMemoryAllocation && kept_bytes > 0) {
+        cudaGetLastError();  // or the next launch would report it
         release();
         status = ask();
       }
