@@ -47,6 +47,17 @@ __device__ inline void load_vector(const Bf16* from, float (&to)[kVector]) {
   }
 }
 
+__device__ inline void load_vector(const __half* from, float (&to)[kVector]) {
+  const uint4 words = *reinterpret_cast<const uint4*>(from);
+  const unsigned parts[] = {words.x, words.y, words.z, words.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float2 pair = __half22float2(*reinterpret_cast<const __half2*>(&parts[i]));
+    to[2 * i] = pair.x;
+    to[2 * i + 1] = pair.y;
+  }
+}
+
 __device__ inline void store_vector(const float (&from)[kVector], float* to) {
   reinterpret_cast<float4*>(to)[0] = make_float4(from[0], from[1], from[2], from[3]);
   reinterpret_cast<float4*>(to)[1] = make_float4(from[4], from[5], from[6], from[7]);

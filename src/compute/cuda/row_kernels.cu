@@ -18,15 +18,31 @@ __device__ Index thread_index() {
   return static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;
 }
 
-template <typename From, typename To>
+// Blocks for kernels whose threads have an item of one row each; item_index() counts within the row.
+dim3 row_grid(Index rows, Index items) {
+  return dim3(static_cast<unsigned>(rows), static_cast<unsigned>(divide_up(items, kThreads)));
+}
+
+__device__ int item_index() {
+  return static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
+}
+
+// One thread converts kWide neighbours.
+template <typename From, typename To, int kWide>
 __global__ void convert_kernel(ConvertArgs a) {
-  const Index i = thread_index();
-  if (i >= a.rows * a.cols) return;
-  const Index r = i / a.cols, c = i % a.cols;
+  const Index r = blockIdx.x, c = static_cast<Index>(item_index()) * kWide;
+  if (c >= a.cols) return;
   const Index source = a.source != nullptr ? a.source[r] : a.ids != nullptr ? a.ids[r] : r;
   const Index target = a.target != nullptr ? a.target[r] : r;
-  static_cast<To*>(a.to)[target * a.to_stride + c] =
-      narrowed<To>(widened(static_cast<const From*>(a.from)[source * a.from_stride + c]));
+  const From* from = static_cast<const From*>(a.from) + source * a.from_stride + c;
+  To* to = static_cast<To*>(a.to) + target * a.to_stride + c;
+  if constexpr (kWide == kVector) {
+    float v[kVector];
+    load_vector(from, v);
+    store_vector(v, to);
+  } else {
+    *to = narrowed<To>(widened(*from));
+  }
 }
 
 template <typename In, typename Out>
@@ -34,9 +50,18 @@ __global__ void rms_norm_kernel(RmsNormArgs a) {
   const In* x = static_cast<const In*>(a.x) + blockIdx.x * a.x_stride;
   Out* out = static_cast<Out*>(a.out) + blockIdx.x * a.out_stride;
   const bool vectors = a.cols % kVector == 0 && a.x_stride % kVector == 0 && a.out_stride % kVector == 0;
-  float squares = 0, v[kVector];
+  constexpr int kHeld = 2;  // vectors a thread keeps from the first look to the second: rows of up to 4096
+  float squares = 0, v[kVector], held[kHeld][kVector];
   if (vectors) {
-    for (Index c = threadIdx.x * kVector; c < a.cols; c += kThreads * kVector) {
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) {
+      const Index c = (i * kThreads + threadIdx.x) * kVector;
+      if (c >= a.cols) continue;
+      load_vector(x + c, held[i]);
+#pragma unroll
+      for (float e : held[i]) squares = fmaf(e, e, squares);
+    }
+    for (Index c = (kHeld * kThreads + threadIdx.x) * kVector; c < a.cols; c += kThreads * kVector) {
       load_vector(x + c, v);
 #pragma unroll
       for (float e : v) squares = fmaf(e, e, squares);
@@ -53,13 +78,21 @@ __global__ void rms_norm_kernel(RmsNormArgs a) {
   for (const float part : parts) total += part;
   const float scale = 1.0f / sqrtf(total / static_cast<float>(a.cols) + a.epsilon);
   if (vectors) {
-    float w[kVector];
-    for (Index c = threadIdx.x * kVector; c < a.cols; c += kThreads * kVector) {
-      load_vector(x + c, v);
+    const auto finish = [&](float(&values)[kVector], Index c) {
+      float w[kVector];
       load_vector(a.weight + c, w);
 #pragma unroll
-      for (int i = 0; i < kVector; ++i) v[i] = v[i] * scale * w[i];
-      store_vector(v, out + c);
+      for (int e = 0; e < kVector; ++e) values[e] = values[e] * scale * w[e];
+      store_vector(values, out + c);
+    };
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) {
+      const Index c = (i * kThreads + threadIdx.x) * kVector;
+      if (c < a.cols) finish(held[i], c);
+    }
+    for (Index c = (kHeld * kThreads + threadIdx.x) * kVector; c < a.cols; c += kThreads * kVector) {
+      load_vector(x + c, v);
+      finish(v, c);
     }
   } else {
     for (Index c = threadIdx.x; c < a.cols; c += kThreads)
@@ -70,9 +103,10 @@ __global__ void rms_norm_kernel(RmsNormArgs a) {
 // One thread rotates kWide neighbouring pairs of one head.
 template <typename T, int kWide>
 __global__ void rope_kernel(RopeArgs a) {
-  const Index half = a.D / 2, groups = half / kWide, i = thread_index();
-  if (i >= a.rows * a.heads * groups) return;
-  const Index d = i % groups * kWide, head = i / groups % a.heads, r = i / (groups * a.heads);
+  const int half = static_cast<int>(a.D) / 2, groups = half / kWide, i = item_index();
+  if (i >= a.heads * groups) return;
+  const int d = i % groups * kWide, head = i / groups;
+  const Index r = blockIdx.x;
   T* low = static_cast<T*>(a.x) + r * a.stride + head * a.D + d;
   T* high = low + half;
   const Index at = a.positions[r] * half + d;
@@ -103,9 +137,8 @@ __device__ float gated(float gate, float up) {
 
 template <typename T, int kWide>
 __global__ void swiglu_kernel(SwigluArgs a) {
-  const Index groups = a.F / kWide, i = thread_index();
-  if (i >= a.rows * groups) return;
-  const Index r = i / groups, c = i % groups * kWide;
+  const Index r = blockIdx.x, c = static_cast<Index>(item_index()) * kWide;
+  if (c >= a.F) return;
   const T* gate = static_cast<const T*>(a.gate_up) + r * a.gate_up_stride + c;
   T* out = static_cast<T*>(a.out) + r * a.out_stride + c;
   if constexpr (kWide == kVector) {
@@ -167,9 +200,18 @@ void convert_rows(const ConvertArgs& given, cudaStream_t stream) {
   if (a.rows * a.cols == 0) return;
   if (a.from_stride == 0) a.from_stride = a.cols;
   if (a.to_stride == 0) a.to_stride = a.cols;
+  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+  const bool vectors = a.cols % kVector == 0 && a.from_stride % kVector == 0 && a.to_stride % kVector == 0 &&
+                       aligned(a.from) && aligned(a.to);
   with_type(a.from_type, [&](auto from) {
     with_activation_type(a.to_type, [&](auto to) {
-      convert_kernel<decltype(from), decltype(to)><<<blocks_for(a.rows * a.cols), kThreads, 0, stream>>>(a);
+      using From = decltype(from);
+      using To = decltype(to);
+      if (vectors) {
+        convert_kernel<From, To, kVector><<<row_grid(a.rows, a.cols / kVector), kThreads, 0, stream>>>(a);
+      } else {
+        convert_kernel<From, To, 1><<<row_grid(a.rows, a.cols), kThreads, 0, stream>>>(a);
+      }
     });
   });
   check_launch("convert rows");
@@ -186,30 +228,29 @@ void rms_norm_rows(const RmsNormArgs& a, cudaStream_t stream) {
 }
 
 void rope_rows(const RopeArgs& a, cudaStream_t stream) {
-  const Index pairs = a.rows * a.heads * a.D / 2;
-  if (pairs == 0) return;
+  const Index pairs = a.heads * a.D / 2;  // of a row
+  if (a.rows * pairs == 0) return;
   const bool vectors = a.D / 2 % kVector == 0 && a.stride % kVector == 0;
   with_activation_type(a.type, [&](auto type) {
     using T = decltype(type);
     if (vectors) {
-      rope_kernel<T, kVector><<<blocks_for(pairs / kVector), kThreads, 0, stream>>>(a);
+      rope_kernel<T, kVector><<<row_grid(a.rows, pairs / kVector), kThreads, 0, stream>>>(a);
     } else {
-      rope_kernel<T, 1><<<blocks_for(pairs), kThreads, 0, stream>>>(a);
+      rope_kernel<T, 1><<<row_grid(a.rows, pairs), kThreads, 0, stream>>>(a);
     }
   });
   check_launch("rope");
 }
 
 void swiglu_rows(const SwigluArgs& a, cudaStream_t stream) {
-  const Index elements = a.rows * a.F;
-  if (elements == 0) return;
+  if (a.rows * a.F == 0) return;
   const bool vectors = a.F % kVector == 0 && a.gate_up_stride % kVector == 0 && a.out_stride % kVector == 0;
   with_activation_type(a.type, [&](auto type) {
     using T = decltype(type);
     if (vectors) {
-      swiglu_kernel<T, kVector><<<blocks_for(elements / kVector), kThreads, 0, stream>>>(a);
+      swiglu_kernel<T, kVector><<<row_grid(a.rows, a.F / kVector), kThreads, 0, stream>>>(a);
     } else {
-      swiglu_kernel<T, 1><<<blocks_for(elements), kThreads, 0, stream>>>(a);
+      swiglu_kernel<T, 1><<<row_grid(a.rows, a.F), kThreads, 0, stream>>>(a);
     }
   });
   check_launch("swiglu");
