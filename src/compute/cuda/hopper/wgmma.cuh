@@ -7,43 +7,7 @@
 namespace buoy::cuda {
 
 // A tile of rows lies in panels of 64 columns (128 bytes), each aligned to 1024 bytes, its 16-byte chunks
-// exchanged by row: what the instruction calls the 128-byte swizzle. Index of a chunk in 16-byte units.
-template <int kRows>
-__device__ int panel_chunk(int row, int chunk) {
-  return (chunk / 8 * kRows + row) * 8 + ((chunk & 7) ^ (row & 7));
-}
-
-// Copies the rows of a head into panels, kRows at a time, by all kThreads threads; zeros after the last row.
-// A thread copies the same columns of every kStep-th row and keeps its place: few instructions stand between
-// copies.
-template <int D, int kRows, int kThreads>
-class PanelCopier {
- public:
-  __device__ __forceinline__ PanelCopier(const Bf16* head, Index stride, int first, int end) {
-    const int row = threadIdx.x / kChunks, chunk = threadIdx.x % kChunks;
-    from_ = head + (first + row) * stride + chunk * kVector;
-    step_ = kStep * stride;
-    left_ = end - first - row;
-    place_ = static_cast<unsigned>(sizeof(uint4)) * panel_chunk<kRows>(row, chunk);
-  }
-  // The next rows to the tile at `to`.
-  __device__ __forceinline__ void copy(const uint4* to) {
-    const unsigned at = shared_address(to) + place_;
-#pragma unroll
-    for (int i = 0; i < kRows / kStep; ++i, from_ += step_) {
-      copy_chunk_to(at + i * kStep * 128, from_, i * kStep < left_);
-    }
-    left_ -= kRows;
-  }
-
- private:
-  static constexpr int kChunks = D / kVector, kStep = kThreads / kChunks;
-  static_assert(kStep % 8 == 0);  // the exchange of chunks is the same in every step
-  const Bf16* from_;
-  Index step_;
-  int left_;
-  unsigned place_;
-};
+// exchanged by row: what the instruction calls the 128-byte swizzle, and how the copy engine writes it.
 
 // Where an operand lies: groups of eight rows are 1024 bytes apart, panels `panel_bytes`. (For operands whose
 // columns are summed over the second is not looked at.)
@@ -56,11 +20,6 @@ __device__ inline std::uint64_t describe_tile(const uint4* start, int panel_byte
 // The operand `chunks` 16-byte chunks further on.
 __device__ inline std::uint64_t tile_at(std::uint64_t tile, int chunks) {
   return tile + static_cast<std::uint64_t>(chunks);
-}
-
-// Copies made by threads become visible to the tensor cores; stands before the barrier that announces them.
-__device__ __forceinline__ void publish_copies() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 // Registers written so far may be used by the products that follow.
@@ -132,20 +91,6 @@ __device__ __forceinline__ void multiply_64_by_rows(float (&sums)[32], const uns
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
       "}, "
       "{%32, %33, %34, %35}, %36, kept, 1, 1, 1;\n}\n"
-      : BUOY_EIGHT(0), BUOY_EIGHT(8), BUOY_EIGHT(16), BUOY_EIGHT(24)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
-}
-
-// 64 columns, the left operand in registers.
-__device__ __forceinline__ void multiply_64(float (&sums)[32], const unsigned (&a)[4], std::uint64_t b,
-                                            int keep) {
-  asm volatile(
-      "{\n.reg .pred kept;\nsetp.ne.b32 kept, %37, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-      "}, "
-      "{%32, %33, %34, %35}, %36, kept, 1, 1, 0;\n}\n"
       : BUOY_EIGHT(0), BUOY_EIGHT(8), BUOY_EIGHT(16), BUOY_EIGHT(24)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep));
 }
