@@ -1,6 +1,7 @@
 // buoy study: trace, analyse, draw and report, for one model or several side by side.
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include <fmt/ranges.h>
 
@@ -67,8 +68,59 @@ void add_qk_example(const TracingModel& model, StudiedModel& studied) {
   studied.qk.push_back(record_qk(model.source().model, trace.tokens, layer, head));
 }
 
+// The traces of a study on disk. They stay there while it runs, so that one that was killed goes on where it
+// was, and go with the end of it unless they are to be kept.
+class TraceShelf {
+ public:
+  explicit TraceShelf(const Options& options)
+      : directory_(fs::path(options.output) / "traces"), keep_(options.keep_traces) {
+    std::error_code error;
+    fs::create_directories(directory_, error);
+    if (error) fail("{}: cannot be made a directory: {}", directory_.string(), error.message());
+  }
+
+  // The traces of a batch: read where all of them are there, else made and written.
+  std::vector<Trace> get(const TracingModel& model, const std::string& data, std::span<const QaItem> items,
+                         Index first_sample) {
+    std::vector<fs::path> paths;
+    for (const QaItem& item : items) {
+      paths.push_back(directory_ / trace_file_name(model.name(), fmt::format("{}-{}", data, item.id)));
+    }
+    paths_.insert(paths.begin(), paths.end());
+    std::vector<Trace> traces;
+    for (std::size_t i = 0; i < items.size() && fs::exists(paths[i]); ++i) {
+      Trace trace = read_trace(paths[i]);
+      if (!is_trace_of(trace, model.source(), model.example(items[i]))) break;
+      traces.push_back(std::move(trace));
+    }
+    if (traces.size() == items.size()) {
+      found_ += std::ssize(items);
+      return traces;
+    }
+    traces = model.trace(items, first_sample);
+    for (std::size_t i = 0; i < items.size(); ++i) write_trace(paths[i], traces[i]);
+    return traces;
+  }
+
+  Index found() const { return found_; }
+
+  // The study is over.
+  void close() const {
+    if (keep_) return;
+    std::error_code ignored;  // a leftover does no harm
+    for (const fs::path& path : paths_) fs::remove(path, ignored);
+    fs::remove(directory_, ignored);
+  }
+
+ private:
+  fs::path directory_;
+  bool keep_;
+  std::set<fs::path> paths_;
+  Index found_ = 0;
+};
+
 void study_model(const Options& options, const std::string& name, std::span<const NamedItems> data,
-                 StudyResult& result) {
+                 TraceShelf& shelf, StudyResult& result) {
   EngineOptions engine = options.engine;
   engine.model = name;
   const TracingModel model(engine, options.sampler, options.record, options.prompts);
@@ -82,12 +134,8 @@ void study_model(const Options& options, const std::string& name, std::span<cons
     for (std::size_t first = 0; first < set.items.size();) {
       const std::size_t count =
           std::min(set.items.size() - first, static_cast<std::size_t>(options.prompts.batch_size));
-      for (Trace& trace : model.trace(std::span(set.items).subspan(first, count), first_sample)) {
-        if (options.keep_traces) {
-          write_trace(fs::path(options.output) / "traces" /
-                          fmt::format("{}-{}.npz", model.name(), trace.header.sample),
-                      trace);
-        }
+      const auto items = std::span(set.items).subspan(first, count);
+      for (Trace& trace : shelf.get(model, set.name, items, first_sample)) {
         collect(result, std::move(trace), set.name);
         progress.advance();
       }
@@ -175,8 +223,9 @@ void run(const Options& options, const std::string& command) {
   StudyResult result;
   result.options = options.analysis.options();
   const std::vector<NamedItems> data = read_data(options.data, options.prompts);
-  if (options.keep_traces) fs::create_directories(fs::path(options.output) / "traces");
-  for (const std::string& name : options.models) study_model(options, name, data, result);
+  TraceShelf shelf(options);
+  for (const std::string& name : options.models) study_model(options, name, data, shelf, result);
+  if (shelf.found() > 0) print_warning(fmt::format("{} traces were there already", shelf.found()));
   for (const std::string& warning : result.warnings) print_warning(warning);
 
   std::vector<std::string> names;
@@ -194,6 +243,7 @@ void run(const Options& options, const std::string& command) {
                      .more = {}};
   if (!analyses_alone) add_other_runs(options, result, report);
   write_and_tell(result, report, options.output);
+  shelf.close();
 }
 
 }  // namespace
@@ -219,12 +269,12 @@ void add_study(CLI::App& root) {
                    "At most this many items for stress and interventions; 0: as --limit")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  verb->add_flag("--keep-traces", options->keep_traces, "Write every trace to OUTPUT/traces");
+  verb->add_flag("--keep-traces", options->keep_traces, "Leave the traces in OUTPUT/traces when all is done");
   verb->add_option("-o,--output", options->output, "Directory for report.html, *.csv and figures/")
       ->capture_default_str();
   verb->footer(
       "Without arguments: the bundled pair on 20 bundled questions. docs/definitions.md says what every "
-      "number means.\n\n"
+      "number means. A study that was stopped goes on where it was when the same command is given again.\n\n"
       "Examples:\n"
       "  buoy study -o study\n"
       "  buoy study --quick --limit 5 -o look\n"

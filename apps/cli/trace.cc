@@ -30,21 +30,12 @@ struct Job {
   fs::path path;
 };
 
-// An id as a file's name.
-std::string file_name(const std::string& model, const std::string& id) {
-  std::string name = model + "-" + id;
-  for (char& c : name) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
-    if (!plain) c = '_';
-  }
-  return name + ".npz";
-}
-
 std::vector<Job> plan_jobs(const Options& options, const TracingModel& model) {
   std::vector<Job> jobs;
   if (!options.dataset.empty()) {
     for (const QaItem& item : read_dataset(options.dataset, options.data.reading(), print_warning)) {
-      jobs.push_back({model.example(item), fs::path(options.output) / file_name(model.name(), item.id)});
+      jobs.push_back(
+          {model.example(item), fs::path(options.output) / trace_file_name(model.name(), item.id)});
     }
     return jobs;
   }
@@ -59,7 +50,7 @@ std::vector<Job> plan_jobs(const Options& options, const TracingModel& model) {
     }
     TraceExample example = model.example(repaired.text);
     example.item.id = fmt::format("prompt-{}", jobs.size() + 1);
-    const fs::path path = fs::path(options.output) / file_name(model.name(), example.item.id);
+    const fs::path path = fs::path(options.output) / trace_file_name(model.name(), example.item.id);
     jobs.push_back({std::move(example), path});
   }
   return jobs;
@@ -68,11 +59,7 @@ std::vector<Job> plan_jobs(const Options& options, const TracingModel& model) {
 // Whether the trace is there already, made by the same model with the same settings.
 bool is_done(const Job& job, const TraceSource& source) {
   if (!fs::exists(job.path)) return false;
-  const TraceHeader old = read_trace(job.path).header;
-  if (old.model_hash == source.model_hash && old.settings == source.settings &&
-      old.question == job.example.item.question) {
-    return true;
-  }
+  if (is_trace_of(read_trace(job.path), source, job.example)) return true;
   fail("{}: is there already, made by another model or with other settings; --overwrite replaces it",
        job.path.string());
 }

@@ -1,6 +1,7 @@
 #include "apps/cli/tracing.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/error.h"
 #include "io/json.h"
@@ -145,6 +146,23 @@ TraceExample TracingModel::example(const QaItem& item, QueryPlace place) const {
 TraceExample TracingModel::example(const std::string& prompt) const {
   return {.prompt = tokenize_prompt(*tokenizer_, plain_prompt(prompt), chat_ ? &*chat_ : nullptr),
           .item = {.id = "prompt", .question = prompt}};
+}
+
+std::string trace_file_name(const std::string& model, const std::string& id) {
+  std::string name = model + "-" + id;
+  for (char& c : name) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
+    if (!plain) c = '_';
+  }
+  return name + ".npz";
+}
+
+bool is_trace_of(const Trace& trace, const TraceSource& source, const TraceExample& example) {
+  const TraceHeader& made = trace.header;
+  const auto prompt = std::span(trace.tokens).first(static_cast<std::size_t>(trace.prompt_length));
+  return made.model_hash == source.model_hash && made.tokenizer_hash == source.tokenizer_hash &&
+         made.settings == source.settings && made.question == example.item.question &&
+         std::ranges::equal(prompt, example.prompt.ids);
 }
 
 std::vector<Trace> TracingModel::trace(std::span<const QaItem> items, SampleStreams streams) const {

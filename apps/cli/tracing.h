@@ -81,4 +81,11 @@ class TracingModel {
   std::optional<TraceSource> source_;
 };
 
+// "mini-mdm-q1.npz": where a model's trace of an example is kept; what cannot stand in a file's name becomes
+// "_".
+std::string trace_file_name(const std::string& model, const std::string& id);
+
+// Whether a trace is one of this example by this model with these settings.
+bool is_trace_of(const Trace& trace, const TraceSource& source, const TraceExample& example);
+
 }  // namespace buoy

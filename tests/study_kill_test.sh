@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# A study killed at random moments ends with the same numbers as one that ran through, and goes on where it was.
+# usage: study_kill_test.sh BUOY
+set -euo pipefail
+buoy=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+run() {  # OUTPUT [flags]
+  local output=$1
+  shift
+  exec "$buoy" study --model mini-arm --only drift --limit 24 --gen-length 8 --batch-size 2 "$@" -o "$output" >"$output.log" 2>&1
+}
+traces() { find "$work/broken/traces" -name '*.npz' 2>/dev/null | wc -l; }
+
+(run "$work/whole")
+[ ! -e "$work/whole/traces" ] || { echo "FAIL: the traces stayed"; exit 1; }
+killed=0
+before=0
+for attempt in $(seq 1 60); do
+  (run "$work/broken") &
+  pid=$!
+  while kill -0 $pid 2>/dev/null && [ "$(traces)" -lt $((before + 4)) ]; do sleep 0.02; done
+  if kill -9 $pid 2>/dev/null; then killed=$((killed + 1)); fi
+  wait $pid 2>/dev/null || true
+  now=$(traces)
+  [ "$now" -ge "$before" ] || { echo "FAIL: $before traces before the kill, $now after"; exit 1; }
+  before=$now
+  [ $killed -lt 3 ] || break
+done
+[ $killed -eq 3 ] || { echo "FAIL: only $killed kills landed before the study was over"; exit 1; }
+(run "$work/broken") || { cat "$work/broken.log"; exit 1; }
+grep -q "traces were there already" "$work/broken.log" || { echo "FAIL: nothing was taken over"; cat "$work/broken.log"; exit 1; }
+for file in "$work"/whole/*.csv; do
+  cmp "$file" "$work/broken/$(basename "$file")" || { echo "FAIL: $(basename "$file") differs"; exit 1; }
+done
+[ ! -e "$work/broken/traces" ] || { echo "FAIL: the traces stayed"; exit 1; }
+
+# Traces of other settings are not taken over.
+(run "$work/kept" --keep-traces)
+(run "$work/kept" --keep-traces --temperature 0.5) || { cat "$work/kept.log"; exit 1; }
+! grep -q "traces were there already" "$work/kept.log" || { echo "FAIL: traces of other settings were taken over"; exit 1; }
+echo "$killed kills, $before traces kept from the broken runs: the same numbers as unbroken"
