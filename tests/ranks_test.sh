@@ -54,4 +54,8 @@ same "$work/one" "$work/broken" || { echo "FAIL: the resumed job differs"; exit 
 # A rank that fails says which and why, and takes the others with it.
 "${launch[@]}" "$buoy" "${eval_args[@]}" --model nowhere -o "$work/none" >"$work/log" 2>&1 && { echo "FAIL: no error"; exit 1; }
 grep -qE 'rank [0-2]: nowhere: no such model' "$work/log" || { cat "$work/log"; exit 1; }
+
+# What does not run on ranks says so.
+"${launch[@]}" "$buoy" study --quick -o "$work/study" >"$work/log" 2>&1 && { echo "FAIL: a study ran on three ranks"; exit 1; }
+grep -q 'study runs as one process, not on 3 ranks' "$work/log" || { cat "$work/log"; exit 1; }
 echo "3 ranks as 1 process; a killed rank ended the job after $kept samples, and it was completed"

@@ -282,7 +282,15 @@ void add_study(CLI::App& root) {
       "gold\n"
       "  buoy study --model /models/LLaDA-8B-Instruct --model /models/Llama-3.1-8B-Instruct --data nq.jsonl "
       "--limit 100 -o nq\n");
-  verb->callback([options, verb] { run(*options, command_of(*verb)); });
+  verb->callback([options, verb] {
+    on_ranks([&](Ranks& ranks) {
+      if (ranks.count() > 1) {
+        fail_usage("study runs as one process, not on {} ranks; eval, stress and intervene run on many",
+                   ranks.count());
+      }
+      run(*options, command_of(*verb));
+    });
+  });
 }
 
 }  // namespace buoy
