@@ -82,10 +82,16 @@ std::string html_of(const FigureBlock& figure) {
       escape_html(figure.alt), size, base64(figure.svg), escape_html(figure.caption), files);
 }
 
-std::string cell(const TableColumn& column, std::string_view text, const char* head) {
-  const char* number = column.kind == ColumnKind::kNumber ? " class=\"n\"" : "";
+// Names such as mini-mdm are not broken at their hyphens.
+bool is_name(std::string_view text) {
+  constexpr std::size_t kLongest = 40;  // longer ones would push the other columns out of sight
+  return text.size() <= kLongest && text.find('-') != text.npos && text.find(' ') == text.npos;
+}
+
+std::string cell(const TableColumn& column, std::string_view text, const char* head, bool name = false) {
+  const char* kind = column.kind == ColumnKind::kNumber ? " class=\"n\"" : name ? " class=\"name\"" : "";
   const char* tag = *head != '\0' ? "th" : "td";
-  return fmt::format("<{}{}{}>{}</{}>", tag, number, head, text, tag);
+  return fmt::format("<{}{}{}>{}</{}>", tag, kind, head, text, tag);
 }
 
 std::string html_of(const TableBlock& table) {
@@ -119,7 +125,7 @@ std::string html_of(const TableBlock& table) {
       const bool names_row = i == 0 && table.columns[0].kind == ColumnKind::kText;
       const bool is_defined = i == 0 && !table.row_definitions.empty();
       out += cell(table.columns[i], with_definition(row[i], is_defined ? table.row_definitions[r] : ""),
-                  names_row ? " scope=\"row\"" : "");
+                  names_row ? " scope=\"row\"" : "", is_name(row[i]));
     }
     out += "</tr>\n";
   }

@@ -48,6 +48,7 @@ th, td { padding: .42rem .9rem .42rem 0; text-align: left; vertical-align: basel
 thead th { font-weight: 600; font-size: .84rem; border-bottom-color: var(--soft); vertical-align: bottom; }
 tbody th { font-weight: 400; }
 .n { text-align: right; font-variant-numeric: tabular-nums; padding-left: .9rem; white-space: nowrap; }
+.name { white-space: nowrap; }
 td.n + td:not(.n), th.n + th:not(.n) { padding-left: .9rem; }
 th:last-child, td:last-child { padding-right: 0; }
 abbr { text-decoration: underline dotted 1px; text-underline-offset: .22em; cursor: help; }

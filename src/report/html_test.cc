@@ -82,6 +82,16 @@ TEST(Page, NumbersAreSetFlushRight) {
   EXPECT_EQ(count(html, "<th class=\"n\" scope=\"col\">n</th>"), 1);
 }
 
+TEST(Page, NamesAreNotBrokenAtTheirHyphens) {
+  const TableBlock table{.caption = "T",
+                         .columns = {{"model"}, {"what"}},
+                         .rows = {{"mini-mdm", "a well-known thing"}, {"plain", "x-y"}}};
+  const std::string html = render_page({.title = "t", .sections = {{"s", "S", "", {table}}}});
+  EXPECT_EQ(count(html, "<th class=\"name\" scope=\"row\">mini-mdm</th>"), 1);
+  EXPECT_EQ(count(html, "<td class=\"name\">x-y</td>"), 1);
+  EXPECT_EQ(count(html, "<td>a well-known thing</td>"), 1);
+}
+
 TEST(Page, DefinitionsOfRowsArePointedAtAndListedOnce) {
   TableBlock table{.caption = "T", .columns = {{"x"}, {"y"}}, .rows = {{"a<", "1"}, {"a<", "2"}, {"b", "3"}}};
   table.row_definitions = {"first & last", "first & last", ""};
