@@ -73,11 +73,7 @@ void add_qk_example(const TracingModel& model, StudiedModel& studied) {
 class TraceShelf {
  public:
   explicit TraceShelf(const Options& options)
-      : directory_(fs::path(options.output) / "traces"), keep_(options.keep_traces) {
-    std::error_code error;
-    fs::create_directories(directory_, error);
-    if (error) fail("{}: cannot be made a directory: {}", directory_.string(), error.message());
-  }
+      : directory_(fs::path(options.output) / "traces"), keep_(options.keep_traces) {}
 
   // The traces of a batch: read where all of them are there, else made and written.
   std::vector<Trace> get(const TracingModel& model, const std::string& data, std::span<const QaItem> items,
@@ -98,6 +94,9 @@ class TraceShelf {
       return traces;
     }
     traces = model.trace(items, first_sample);
+    std::error_code error;
+    fs::create_directories(directory_, error);
+    if (error) fail("{}: cannot be made a directory: {}", directory_.string(), error.message());
     for (std::size_t i = 0; i < items.size(); ++i) write_trace(paths[i], traces[i]);
     return traces;
   }
@@ -124,9 +123,6 @@ void study_model(const Options& options, const std::string& name, std::span<cons
   EngineOptions engine = options.engine;
   engine.model = name;
   const TracingModel model(engine, options.sampler, options.record, options.prompts);
-  if (std::ranges::find(result.models, model.name(), &StudiedModel::name) != result.models.end()) {
-    fail_usage("--model: two models are called {}", model.name());
-  }
   Index total = 0, first_sample = 0;
   for (const NamedItems& set : data) total += std::ssize(set.items);
   ProgressBar progress(model.name(), total);
@@ -216,10 +212,7 @@ void run(const Options& options, const std::string& command) {
   if (analyses_alone && options.stress_limit > 0) {
     fail_usage("--stress-limit has no effect with --quick or --only");
   }
-  std::vector<const Family*> families;
-  for (const std::string& name : options.models)
-    families.push_back(read_model_config(find_model(name)).family);
-  options.sampler.check_effects(families);
+  run_flags(options, "answers", options.prompts.limit).read_models();  // or says what is wrong with them
   StudyResult result;
   result.options = options.analysis.options();
   const std::vector<NamedItems> data = read_data(options.data, options.prompts);
