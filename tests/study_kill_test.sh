@@ -3,13 +3,14 @@
 # usage: study_kill_test.sh BUOY
 set -euo pipefail
 buoy=$1
+items=24
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 run() {  # OUTPUT [flags]
   local output=$1
   shift
-  exec "$buoy" study --model mini-arm --only drift --limit 24 --gen-length 8 --batch-size 2 "$@" -o "$output" >"$output.log" 2>&1
+  exec "$buoy" study --model mini-arm --only drift --limit $items --gen-length 8 --batch-size 2 "$@" -o "$output" >"$output.log" 2>&1
 }
 traces() { find "$work/broken/traces" -name '*.npz' 2>/dev/null | wc -l; }
 
@@ -20,7 +21,8 @@ before=0
 for attempt in $(seq 1 60); do
   (run "$work/broken") &
   pid=$!
-  while kill -0 $pid 2>/dev/null && [ "$(traces)" -lt $((before + 4)) ]; do sleep 0.02; done
+  enough=$((before + 4 < items ? before + 4 : items))
+  while kill -0 $pid 2>/dev/null && [ "$(traces)" -lt $enough ]; do sleep 0.02; done
   if kill -9 $pid 2>/dev/null; then killed=$((killed + 1)); fi
   wait $pid 2>/dev/null || true
   now=$(traces)
