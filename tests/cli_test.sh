@@ -159,6 +159,7 @@ expect 2 'pin-epsilon has no effect without pin-anchors' intervene mask-bos --pi
 expect 2 'at-layers has no effect without an intervention' stress --at-layers 1 -m mini-arm "${quick[@]}" -o "$work/none"
 expect 2 'steps=4 means nothing to mini-arm' stress steps=4 -m mini-arm "${quick[@]}" -o "$work/none"
 expect 2 'stress-limit has no effect with --quick' study --quick --stress-limit 2 -o "$work/none"
+expect 2 'log-samples has no effect with --quick' study --quick --log-samples -o "$work/none"
 head -1 "$data" >"$work/one.jsonl"
 expect 0 'no stress tests: ' study -m mini-arm --data "$work/one.jsonl" --gen-length 4 -o "$work/single"
 expect 2 'no effect without --trace' eval --only drift -o "$work/none"

@@ -4,6 +4,7 @@
 set -euo pipefail
 buoy=$1
 items=24
+root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -38,8 +39,19 @@ for file in "$work"/whole/*.csv; do
 done
 [ ! -e "$work/broken/traces" ] || { echo "FAIL: the traces stayed"; exit 1; }
 
-# Traces of other settings are not taken over.
-(run "$work/kept" --keep-traces)
-(run "$work/kept" --keep-traces --temperature 0.5) || { cat "$work/kept.log"; exit 1; }
-! grep -q "traces were there already" "$work/kept.log" || { echo "FAIL: traces of other settings were taken over"; exit 1; }
+# Kept traces are taken over, but not those of other settings, of other answers or of other gold passages.
+cp "$root/data/micro_test.jsonl" "$work/data.jsonl"
+kept() { (run "$work/kept" --keep-traces --data "$work/data.jsonl" "$@") || { cat "$work/kept.log"; exit 1; }; }
+fresh() { ! grep -q "traces were there already" "$work/kept.log" || { echo "FAIL: traces of $1 were taken over"; exit 1; }; }
+kept
+kept
+grep -q "$items traces were there already" "$work/kept.log" || { echo "FAIL: kept traces were not taken over"; exit 1; }
+kept --temperature 0.5
+fresh "other settings"
+sed -i 's/"answers": *\["/&not /' "$work/data.jsonl"
+kept --temperature 0.5
+fresh "other answers"
+sed -i 's/"gold": *true/"gold":false/' "$work/data.jsonl"
+kept --temperature 0.5
+fresh "other gold passages"
 echo "$killed kills, $before traces kept from the broken runs: the same numbers as unbroken"

@@ -53,7 +53,7 @@ void RunFlags::add_to(CLI::App& verb) {
   sampler.add_to(verb);
   verb.add_flag("--log-samples", log_samples,
                 "Write samples.jsonl: prompt, answer, scores, commit steps, timing");
-  verb.add_option("-o,--output", output, "Directory for run.db, the tables and report.html")
+  verb.add_option("-o,--output", output, "Directory for report.html, tables, figures and run.db")
       ->capture_default_str();
 }
 

@@ -1,7 +1,6 @@
 // buoy study: trace, analyse, draw and report, for one model or several side by side.
 #include <algorithm>
 #include <cstdio>
-#include <set>
 
 #include <fmt/ranges.h>
 
@@ -11,6 +10,7 @@
 #include "apps/cli/intervene.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/stress.h"
+#include "apps/cli/trace_shelf.h"
 #include "apps/cli/tracing.h"
 #include "apps/cli/verb.h"
 #include "base/error.h"
@@ -28,14 +28,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostModels = 6;  // that a figure can tell apart
 
 struct Options {
-  EngineOptions engine;
-  std::vector<std::string> models = {"mini-mdm", "mini-arm"};
-  std::vector<std::string> data;
-  SamplerFlags sampler;
+  RunFlags run;
   RecordFlags record;
-  DataFlags prompts;
   AnalysisFlags analysis;
-  std::string output = "buoy-study";
   bool keep_traces = false;
   bool quick = false;
   Index stress_limit = 0;  // 0: as many as are traced
@@ -68,68 +63,18 @@ void add_qk_example(const TracingModel& model, StudiedModel& studied) {
   studied.qk.push_back(record_qk(model.source().model, trace.tokens, layer, head));
 }
 
-// The traces of a study on disk. They stay there while it runs, so that one that was killed goes on where it
-// was, and go with the end of it unless they are to be kept.
-class TraceShelf {
- public:
-  explicit TraceShelf(const Options& options)
-      : directory_(fs::path(options.output) / "traces"), keep_(options.keep_traces) {}
-
-  // The traces of a batch: read where all of them are there, else made and written.
-  std::vector<Trace> get(const TracingModel& model, const std::string& data, std::span<const QaItem> items,
-                         Index first_sample) {
-    std::vector<fs::path> paths;
-    for (const QaItem& item : items) {
-      paths.push_back(directory_ / trace_file_name(model.name(), fmt::format("{}-{}", data, item.id)));
-    }
-    paths_.insert(paths.begin(), paths.end());
-    std::vector<Trace> traces;
-    for (std::size_t i = 0; i < items.size() && fs::exists(paths[i]); ++i) {
-      Trace trace = read_trace(paths[i]);
-      if (!is_trace_of(trace, model.source(), model.example(items[i]))) break;
-      traces.push_back(std::move(trace));
-    }
-    if (traces.size() == items.size()) {
-      found_ += std::ssize(items);
-      return traces;
-    }
-    traces = model.trace(items, first_sample);
-    std::error_code error;
-    fs::create_directories(directory_, error);
-    if (error) fail("{}: cannot be made a directory: {}", directory_.string(), error.message());
-    for (std::size_t i = 0; i < items.size(); ++i) write_trace(paths[i], traces[i]);
-    return traces;
-  }
-
-  Index found() const { return found_; }
-
-  // The study is over.
-  void close() const {
-    if (keep_) return;
-    std::error_code ignored;  // a leftover does no harm
-    for (const fs::path& path : paths_) fs::remove(path, ignored);
-    fs::remove(directory_, ignored);
-  }
-
- private:
-  fs::path directory_;
-  bool keep_;
-  std::set<fs::path> paths_;
-  Index found_ = 0;
-};
-
 void study_model(const Options& options, const std::string& name, std::span<const NamedItems> data,
                  TraceShelf& shelf, StudyResult& result) {
-  EngineOptions engine = options.engine;
+  EngineOptions engine = options.run.engine;
   engine.model = name;
-  const TracingModel model(engine, options.sampler, options.record, options.prompts);
+  const TracingModel model(engine, options.run.sampler, options.record, options.run.prompts);
   Index total = 0, first_sample = 0;
   for (const NamedItems& set : data) total += std::ssize(set.items);
   ProgressBar progress(model.name(), total);
   for (const NamedItems& set : data) {
     for (std::size_t first = 0; first < set.items.size();) {
       const std::size_t count =
-          std::min(set.items.size() - first, static_cast<std::size_t>(options.prompts.batch_size));
+          std::min(set.items.size() - first, static_cast<std::size_t>(options.run.prompts.batch_size));
       const auto items = std::span(set.items).subspan(first, count);
       for (Trace& trace : shelf.get(model, set.name, items, first_sample)) {
         collect(result, std::move(trace), set.name);
@@ -144,14 +89,9 @@ void study_model(const Options& options, const std::string& name, std::span<cons
 }
 
 RunFlags run_flags(const Options& options, const char* directory, Index limit) {
-  RunFlags flags;
-  flags.engine = options.engine;
-  flags.models = options.models;
-  flags.data = options.data;
-  flags.sampler = options.sampler;
-  flags.prompts = options.prompts;
+  RunFlags flags = options.run;
   flags.prompts.limit = limit;
-  flags.output = (fs::path(options.output) / directory).string();
+  flags.output = (fs::path(options.run.output) / directory).string();
   return flags;
 }
 
@@ -169,7 +109,7 @@ void where_possible(const char* what, const std::function<void()>& work) {
 void add_other_runs(const Options& options, const StudyResult& result, StudyReport& report) {
   const std::unique_ptr<Ranks> one = Ranks::alone();
   Ranks& alone = *one;
-  const Index limit = options.stress_limit > 0 ? options.stress_limit : options.prompts.limit;
+  const Index limit = options.stress_limit > 0 ? options.stress_limit : options.run.prompts.limit;
   const auto add = [&](std::vector<Section> sections) {
     for (Section& section : sections) report.more.push_back(std::move(section));
   };
@@ -179,11 +119,11 @@ void add_other_runs(const Options& options, const StudyResult& result, StudyRepo
   evidence.by_gold = &result.by_gold;
 
   EvalOptions eval;
-  eval.run = run_flags(options, "answers", options.prompts.limit);
+  eval.run = run_flags(options, "answers", options.run.prompts.limit);
   const std::optional<EvaluatedRun> answered = run_evaluation(alone, eval);
   const SampleTable answers = answer_table(answered->results);
   evidence.answers = &answers;
-  add(eval_sections(answered->table, options.output));
+  add(eval_sections(answered->table, options.run.output));
 
   std::optional<StressedRun> stressed;
   where_possible("stress tests", [&] {
@@ -192,32 +132,35 @@ void add_other_runs(const Options& options, const StudyResult& result, StudyRepo
     stress.stressors = kStressors;
     stressed = run_stress(alone, stress);
     evidence.stress = &stressed->result.samples;
-    add(stress_sections(stressed->result, options.output));
+    add(stress_sections(stressed->result, options.run.output));
   });
   where_possible("interventions", [&] {
     InterveneOptions intervene;
     intervene.run = run_flags(options, "interventions", limit);
     intervene.interventions = kInterventions;
     intervene.analyses = result.options;
-    add(intervene_sections(run_interventions(alone, intervene)->result, options.output));
+    add(intervene_sections(run_interventions(alone, intervene)->result, options.run.output));
   });
 
-  report.first.push_back(claims_section(judge(evidence), options.output));
+  report.first.push_back(claims_section(judge(evidence), options.run.output));
 }
 
 void run(const Options& options, const std::string& command) {
-  if (options.models.size() > kMostModels)
-    fail_usage("--model: {} models, expected at most {}", options.models.size(), kMostModels);
+  if (options.run.models.size() > kMostModels)
+    fail_usage("--model: {} models, expected at most {}", options.run.models.size(), kMostModels);
   const bool analyses_alone = options.quick || !options.analysis.only.empty();
   if (analyses_alone && options.stress_limit > 0) {
     fail_usage("--stress-limit has no effect with --quick or --only");
   }
-  run_flags(options, "answers", options.prompts.limit).read_models();  // or says what is wrong with them
+  if (analyses_alone && options.run.log_samples) {
+    fail_usage("--log-samples has no effect with --quick or --only");
+  }
+  options.run.read_models();  // or says what is wrong with them
   StudyResult result;
   result.options = options.analysis.options();
-  const std::vector<NamedItems> data = read_data(options.data, options.prompts);
-  TraceShelf shelf(options);
-  for (const std::string& name : options.models) study_model(options, name, data, shelf, result);
+  const std::vector<NamedItems> data = read_data(options.run.data, options.run.prompts);
+  TraceShelf shelf(fs::path(options.run.output) / "traces");
+  for (const std::string& name : options.run.models) study_model(options, name, data, shelf, result);
   if (shelf.found() > 0) print_warning(fmt::format("{} traces were there already", shelf.found()));
   for (const std::string& warning : result.warnings) print_warning(warning);
 
@@ -229,32 +172,27 @@ void run(const Options& options, const std::string& command) {
                          "every step, layer and head, how that changes, and what it would be by chance.",
                      .command = command,
                      .facts = {{"Data", describe(data)},
-                               {"Answer length", fmt::format("{} tokens", options.sampler.gen_length)},
+                               {"Answer length", fmt::format("{} tokens", options.run.sampler.gen_length)},
                                {"Anchors", describe(result.options.analysis.anchors)},
                                {"Buoy", BUOY_VERSION}},
                      .first = {},
                      .more = {}};
   if (!analyses_alone) add_other_runs(options, result, report);
-  write_and_tell(result, report, options.output);
-  shelf.close();
+  write_and_tell(result, report, options.run.output);
+  if (!options.keep_traces) shelf.clear();
 }
 
 }  // namespace
 
 void add_study(CLI::App& root) {
   auto options = std::make_shared<Options>();
-  options->sampler.gen_length = 32;
-  options->prompts.limit = 20;
+  options->run.output = "buoy-study";
+  options->run.sampler.gen_length = 32;
+  options->run.prompts.limit = 20;
   CLI::App* verb = root.add_subcommand("study", "Trace, analyse, draw and report, model beside model");
-  verb->add_option("-m,--model", options->models, "Checkpoint directory or bundled model; may be repeated")
-      ->capture_default_str();
-  add_device_options(*verb, options->engine);
-  verb->add_option("--data", options->data,
-                   "Dataset (docs/datasets.md); may be repeated; default: bundled questions");
-  options->prompts.add_to(*verb);
+  options->run.add_to(*verb);
   options->analysis.add_to(*verb);
   options->record.add_to(*verb);
-  options->sampler.add_to(*verb);
   verb->add_flag("--quick", options->quick,
                  "Analyses alone: no answers without passages, no stress, no interventions, no verdicts; "
                  "--only implies it");
@@ -263,11 +201,10 @@ void add_study(CLI::App& root) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   verb->add_flag("--keep-traces", options->keep_traces, "Leave the traces in OUTPUT/traces when all is done");
-  verb->add_option("-o,--output", options->output, "Directory for report.html, *.csv and figures/")
-      ->capture_default_str();
   verb->footer(
       "Without arguments: the bundled pair on 20 bundled questions. docs/definitions.md says what every "
-      "number means. A study that was stopped goes on where it was when the same command is given again.\n\n"
+      "number means. A study that was stopped goes on where it was when the same command is "
+      "given again: until it is done its traces lie in OUTPUT/traces.\n\n"
       "Examples:\n"
       "  buoy study -o study\n"
       "  buoy study --quick --limit 5 -o look\n"

@@ -160,9 +160,14 @@ std::string trace_file_name(const std::string& model, const std::string& id) {
 bool is_trace_of(const Trace& trace, const TraceSource& source, const TraceExample& example) {
   const TraceHeader& made = trace.header;
   const auto prompt = std::span(trace.tokens).first(static_cast<std::size_t>(trace.prompt_length));
-  return made.model_hash == source.model_hash && made.tokenizer_hash == source.tokenizer_hash &&
-         made.settings == source.settings && made.question == example.item.question &&
-         std::ranges::equal(prompt, example.prompt.ids);
+  const auto evidence = std::span(trace.evidence).first(prompt.size());
+  return made.buoy_version == source.buoy_version && made.model_hash == source.model_hash &&
+         made.tokenizer_hash == source.tokenizer_hash && made.settings == source.settings &&
+         made.sample == example.item.id && made.task == example.item.task &&
+         made.question == example.item.question && made.answers == example.item.answers &&
+         std::ranges::equal(prompt, example.prompt.ids) &&
+         std::ranges::equal(evidence, example.prompt.layout.evidence) &&
+         trace.regions.regions == example.prompt.layout.regions.regions;
 }
 
 std::vector<Trace> TracingModel::trace(std::span<const QaItem> items, SampleStreams streams) const {

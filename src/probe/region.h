@@ -25,6 +25,7 @@ struct Region {
   bool gold = false;   // a document that holds evidence
   // "BOS", "Template", "Query", "Doc1" …, "Answer", "Tail".
   std::string name() const;
+  friend bool operator==(const Region&, const Region&) = default;
 };
 
 struct RegionSpan {

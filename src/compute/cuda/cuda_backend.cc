@@ -23,7 +23,12 @@ class CudaBackend : public Backend {
     if (options.kernels == Kernels::kAmpere) device_.major = 8;
     check(type_ == DType::kF32 || type_ == DType::kBf16, "the cuda backend computes in f32 or bf16");
   }
-  ~CudaBackend() override { cudaDeviceSynchronize(); }
+  ~CudaBackend() override {
+    try {
+      queue_->wait();         // or memory that goes later would start what is left in line
+    } catch (const Error&) {  // nobody is left to be told
+    }
+  }
 
   std::string_view name() const override { return type_ == DType::kBf16 ? "cuda (bf16)" : "cuda"; }
 

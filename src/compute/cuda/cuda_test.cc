@@ -167,6 +167,14 @@ TEST_P(CudaAttention, MatchesTheReferenceWhereGroupsLieTogether) {
   expect_equal_answers(run(*ampere_backend(), p, &p.request), want, p, kBf16Tolerance);
 }
 
+// Only the first queries are measured: under a causal mask whole blocks of keys are seen by none of them.
+TEST_P(CudaAttention, KeysThatNoMeasuredQuerySeesReceiveNothing) {
+  Problem p = rounded_problem();
+  for (Index t = 3; t < p.shape.T; ++t) p.request.query_groups[static_cast<std::size_t>(t)] = -1;
+  const Answer want = run(*make_reference_backend(), p, &p.request);
+  expect_equal_answers(run(*cuda_backend(DType::kBf16), p, &p.request), want, p, kBf16Tolerance);
+}
+
 TEST_P(CudaAttention, RecordingChangesNoBitAndRunsRepeat) {
   const Problem p = rounded_problem();
   for (const DType dtype : {DType::kF32, DType::kBf16}) {

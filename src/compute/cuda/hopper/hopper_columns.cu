@@ -173,7 +173,10 @@ __device__ __forceinline__ void sum_columns(const AttentionView& view, const Tas
   const int hidden = causal ? s.first_position + 1 : s.N;
   const bool simple = !causal && s.key_bias == nullptr;
   const int turns = count_blocks(shared.source);
-  if (turns == 0) return;
+  if (turns == 0) {
+    shared.keys_here.wait(0);  // nobody leaves while the copy engine writes to the block's memory
+    return;
+  }
   // The first warp has the copy engine bring the next block, where the one before was.
   Feeder<D> feeder(shared, task.h, causal);
   const auto feed = [&](int turn) {

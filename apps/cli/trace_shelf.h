@@ -1,0 +1,36 @@
+// The traces of a study on disk while it runs, so that one that was killed goes on where it was.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/cli/tracing.h"
+
+namespace buoy {
+
+class TraceShelf {
+ public:
+  // The directory is made with the first trace.
+  explicit TraceShelf(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+  // The traces of a batch whose first item draws from stream `first_sample`: read where all of them are there
+  // and were made so, else made and written. Throws Error.
+  std::vector<Trace> get(const TracingModel& model, const std::string& data, std::span<const QaItem> items,
+                         Index first_sample);
+
+  // How many were there.
+  Index found() const { return found_; }
+
+  // Removes what get() gave, and the directory when nothing else is in it.
+  void clear() const;
+
+ private:
+  std::filesystem::path directory_;
+  std::set<std::filesystem::path> paths_;
+  Index found_ = 0;
+};
+
+}  // namespace buoy
