@@ -7,13 +7,14 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/error.h"
-#include "base/thread_pool.h"
-#include "decode/autoregressive.h"
-#include "decode/masked_diffusion.h"
-#include "io/file.h"
-#include "io/json.h"
-#include "study/eval.h"
+#include "buoy/base/error.h"
+#include "buoy/base/thread_pool.h"
+#include "buoy/decode/autoregressive.h"
+#include "buoy/decode/masked_diffusion.h"
+#include "buoy/io/file.h"
+#include "buoy/io/json.h"
+#include "buoy/model/transformer.h"
+#include "buoy/run/eval.h"
 
 namespace buoy {
 namespace {
@@ -45,7 +46,7 @@ Prompts make_prompts(const Options& options, const Tokenizer& tokenizer) {
   return prompts;
 }
 
-std::vector<Generation> generate(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
+std::vector<Generation> generate(const Model& model, std::span<const std::vector<TokenId>> prompts,
                                  const Options& options) {
   if (model.config().family->sampler == SamplerKind::kLlada) {
     return generate_llada(
@@ -59,7 +60,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<const std::
 }
 
 // What was written for each prompt, run in batches of `size`.
-Prompts answer(const Transformer& model, const Prompts& prompts, Index size, const Options& options) {
+Prompts answer(const Model& model, const Prompts& prompts, Index size, const Options& options) {
   Prompts answers;
   for (Index first = 0; first < std::ssize(prompts); first += size) {
     const auto count = static_cast<std::size_t>(std::min(size, std::ssize(prompts) - first));

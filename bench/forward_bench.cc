@@ -8,11 +8,11 @@
 #include <CLI/CLI.hpp>
 #include <sys/resource.h>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "base/thread_pool.h"
-#include "io/json.h"
-#include "model/transformer.h"
+#include "buoy/base/error.h"
+#include "buoy/base/random.h"
+#include "buoy/base/thread_pool.h"
+#include "buoy/io/json.h"
+#include "buoy/model/transformer.h"
 
 namespace buoy {
 namespace {

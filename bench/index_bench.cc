@@ -7,10 +7,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/error.h"
-#include "base/random.h"
-#include "io/json.h"
-#include "study/collection.h"
+#include "buoy/base/error.h"
+#include "buoy/base/random.h"
+#include "buoy/corpus/collection.h"
+#include "buoy/io/json.h"
 
 namespace buoy {
 namespace {

@@ -7,10 +7,11 @@
 #include <CLI/CLI.hpp>
 #include <sys/resource.h>
 
-#include "base/thread_pool.h"
-#include "decode/masked_diffusion.h"
-#include "io/json.h"
-#include "study/tracer.h"
+#include "buoy/base/thread_pool.h"
+#include "buoy/decode/masked_diffusion.h"
+#include "buoy/io/json.h"
+#include "buoy/model/transformer.h"
+#include "buoy/run/tracer.h"
 
 namespace buoy {
 namespace {

@@ -5,7 +5,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "text/tokenizer.h"
+#include "buoy/base/testing.h"
+#include "buoy/text/tokenizer.h"
 
 namespace buoy {
 namespace {
@@ -13,7 +14,8 @@ namespace {
 const Tokenizer& tokenizer() {
   static const Tokenizer loaded = [] {
     const char* folder = std::getenv("BUOY_BENCH_TOKENIZER");
-    return Tokenizer::load(folder != nullptr ? folder : BUOY_SOURCE_DIR "/models/mini-mdm");
+    return Tokenizer::load(folder != nullptr ? std::filesystem::path(folder)
+                                             : source_path("models/mini-mdm"));
   }();
   return loaded;
 }

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/error.h"
-#include "io/json.h"
-#include "text/chat_template.h"
-#include "text/utf8.h"
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
+#include "buoy/text/chat_template.h"
+#include "buoy/text/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using buoy::Json;

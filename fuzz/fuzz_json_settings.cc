@@ -2,8 +2,8 @@
 #include <array>
 #include <cstring>
 
-#include "base/error.h"
-#include "io/json.h"
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // Any bytes are either an archive or an array, which then survive being written and read again, or an Error.
 #include <cstring>
 
-#include "base/error.h"
-#include "io/npz.h"
+#include "buoy/base/error.h"
+#include "buoy/io/npz.h"
 
 namespace {
 

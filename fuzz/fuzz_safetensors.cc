@@ -2,8 +2,8 @@
 #include <cstring>
 #include <string>
 
-#include "base/error.h"
-#include "io/safetensors.h"
+#include "buoy/base/error.h"
+#include "buoy/io/safetensors.h"
 
 namespace {
 

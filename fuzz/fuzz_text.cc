@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "io/json.h"
-#include "text/byte_level.h"
-#include "text/normalizer.h"
-#include "text/tokenizer.h"
-#include "text/utf8.h"
+#include "buoy/io/json.h"
+#include "buoy/text/byte_level.h"
+#include "buoy/text/normalizer.h"
+#include "buoy/text/tokenizer.h"
+#include "buoy/text/utf8.h"
 
 namespace {
 

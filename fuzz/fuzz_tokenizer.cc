@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/error.h"
-#include "text/tokenizer.h"
+#include "buoy/base/error.h"
+#include "buoy/text/tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view file(reinterpret_cast<const char*>(data), size);

@@ -9,14 +9,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "base/thread_pool.h"
-#include "compute/backend.h"
-#include "decode/autoregressive.h"
-#include "decode/masked_diffusion.h"
-#include "io/file.h"
-#include "io/json.h"
-#include "model/transformer.h"
-#include "text/tokenizer.h"
+#include "buoy/base/testing.h"
+#include "buoy/base/thread_pool.h"
+#include "buoy/compute/backend.h"
+#include "buoy/decode/autoregressive.h"
+#include "buoy/decode/masked_diffusion.h"
+#include "buoy/io/file.h"
+#include "buoy/io/json.h"
+#include "buoy/model/transformer.h"
+#include "buoy/text/tokenizer.h"
 
 namespace buoy {
 namespace {
@@ -42,7 +43,7 @@ std::vector<Question> read_questions(const std::string& path) {
   return questions;
 }
 
-std::vector<Generation> generate(const Transformer& model, const std::vector<std::vector<TokenId>>& prompts) {
+std::vector<Generation> generate(const Model& model, const std::vector<std::vector<TokenId>>& prompts) {
   constexpr Index kLength = 32, kSteps = 16;  // as the floors were measured
   if (model.config().family->kind == ModelKind::kCausal) {
     return generate_autoregressive(model, prompts,
@@ -52,10 +53,10 @@ std::vector<Generation> generate(const Transformer& model, const std::vector<std
 }
 
 Index count_right(const std::string& name, const std::unique_ptr<Backend>& backend) {
-  const std::string directory = std::string(BUOY_SOURCE_DIR "/models/") + name;
+  const std::filesystem::path directory = source_path("models") / name;
   const Transformer model(directory, *backend, {});
   const Tokenizer tokenizer = Tokenizer::load(directory);
-  const std::vector<Question> questions = read_questions(BUOY_SOURCE_DIR "/data/micro_test.jsonl");
+  const std::vector<Question> questions = read_questions(source_path("data/micro_test.jsonl"));
   EXPECT_EQ(questions.size(), 100u);
   std::vector<std::vector<TokenId>> prompts;
   for (const Question& q : questions) prompts.push_back(tokenizer.encode(q.prompt, SpecialTokens::kAdd));
@@ -100,9 +101,9 @@ INSTANTIATE_TEST_SUITE_P(Types, BundledPairOnTheCard, testing::Values(DType::kF3
 // justice, see docs/verify.md.)
 TEST(BundledPair, LogitsInBf16AreNearThoseInFloat32) {
   if (const auto problem = cuda_problem()) GTEST_SKIP() << *problem;
-  const std::string prompt = read_questions(BUOY_SOURCE_DIR "/data/micro_test.jsonl")[0].prompt;
+  const std::string prompt = read_questions(source_path("data/micro_test.jsonl"))[0].prompt;
   for (const char* name : {"mini-arm", "mini-mdm"}) {
-    const std::string directory = std::string(BUOY_SOURCE_DIR "/models/") + name;
+    const std::filesystem::path directory = source_path("models") / name;
     std::vector<std::vector<float>> logits;
     for (const DType dtype : {DType::kF32, DType::kBf16}) {
       const auto backend = make_cuda_backend({.dtype = dtype});

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "buoy/base/error.h"
 
 namespace buoy {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/error.h"
-#include "base/thread_pool.h"
-#include "study/world_json.h"
+#include "buoy/base/error.h"
+#include "buoy/base/thread_pool.h"
+#include "buoy/world/world_json.h"
 #include "training/ascii_bpe.h"
 
 namespace buoy {

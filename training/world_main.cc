@@ -3,7 +3,7 @@
 #include <exception>
 
 #include "apps/cli/verb.h"
-#include "base/error.h"
+#include "buoy/base/error.h"
 
 int main(int argc, char** argv) {
   CLI::App app{"MicroWorld: questions and passages about fictional worlds.", "buoy-world"};

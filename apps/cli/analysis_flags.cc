@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "apps/cli/progress.h"
-#include "base/error.h"
-#include "io/json.h"
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
 
 namespace buoy {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "io/json_fwd.h"
-#include "report/study_page.h"
-#include "study/collect.h"
+#include "buoy/io/json_fwd.h"
+#include "buoy/report/study_page.h"
+#include "buoy/run/collect.h"
 
 namespace buoy {
 

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <fmt/format.h>
+
 #include "apps/cli/analysis_flags.h"
 #include "apps/cli/engine.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "report/study_page.h"
+#include "buoy/base/error.h"
+#include "buoy/report/study_page.h"
 
 namespace buoy {
 namespace {

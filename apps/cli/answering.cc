@@ -6,11 +6,11 @@
 #include <fmt/ranges.h>
 
 #include "apps/cli/progress.h"
-#include "base/error.h"
-#include "io/file.h"
-#include "io/json.h"
-#include "model/fingerprint.h"
-#include "study/eval_table.h"
+#include "buoy/base/error.h"
+#include "buoy/io/file.h"
+#include "buoy/io/json.h"
+#include "buoy/model/fingerprint.h"
+#include "buoy/run/eval_table.h"
 
 namespace buoy {
 namespace {

@@ -10,7 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/cli/tracing.h"
-#include "study/eval.h"
+#include "buoy/run/eval.h"
 
 namespace buoy {
 

@@ -10,11 +10,11 @@
 
 #include "apps/cli/engine.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "base/random.h"
-#include "compute/timed_backend.h"
-#include "io/json.h"
-#include "model/random_model.h"
+#include "buoy/base/error.h"
+#include "buoy/base/random.h"
+#include "buoy/compute/timed_backend.h"
+#include "buoy/io/json.h"
+#include "buoy/model/random_model.h"
 
 namespace buoy {
 namespace {
@@ -71,7 +71,7 @@ struct Pass {
     rows.resize(static_cast<std::size_t>(read == 0 ? tokens : std::min(read, tokens)));
     std::iota(rows.begin(), rows.end(), tokens - std::ssize(rows));
   }
-  void run(const Transformer& model, Tap* tap) const {
+  void run(const Model& model, Tap* tap) const {
     const ForwardSequence sequence{.ids = ids, .read_rows = rows};
     model.forward({&sequence, 1}, tap);
   }
@@ -84,7 +84,7 @@ struct Measured {
 
 enum class Record { kNothing, kEverything };
 
-Measured measure(const Transformer& model, const Pass& pass, Record record, int repeat) {
+Measured measure(const Model& model, const Pass& pass, Record record, int repeat) {
   Backend& backend = model.backend();
   std::vector<double> times;
   for (int i = 0; i < repeat + 2; ++i) {  // two to warm up

@@ -4,10 +4,10 @@
 #include <charconv>
 #include <cstdio>
 
-#include "base/error.h"
-#include "base/thread_pool.h"
-#include "compute/card.h"
-#include "model/memory.h"
+#include "buoy/base/error.h"
+#include "buoy/base/thread_pool.h"
+#include "buoy/compute/card.h"
+#include "buoy/model/memory.h"
 
 namespace buoy {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "model/transformer.h"
+#include "buoy/model/transformer.h"
 
 namespace buoy {
 

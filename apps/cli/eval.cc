@@ -7,13 +7,13 @@
 
 #include <fmt/ranges.h>
 
-#include "analysis/table_csv.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "io/file.h"
-#include "io/json.h"
-#include "report/eval_page.h"
-#include "study/collection.h"
+#include "buoy/analysis/table_csv.h"
+#include "buoy/base/error.h"
+#include "buoy/corpus/collection.h"
+#include "buoy/io/file.h"
+#include "buoy/io/json.h"
+#include "buoy/report/eval_page.h"
 
 namespace buoy {
 namespace {

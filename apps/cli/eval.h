@@ -7,7 +7,7 @@
 
 #include "apps/cli/analysis_flags.h"
 #include "apps/cli/answering.h"
-#include "study/eval_table.h"
+#include "buoy/run/eval_table.h"
 
 namespace buoy {
 

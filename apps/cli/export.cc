@@ -7,13 +7,13 @@
 #include "apps/cli/engine.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "io/npz_writer.h"
-#include "io/pickle.h"
-#include "model/capture.h"
-#include "model/fingerprint.h"
-#include "probe/record_settings.h"
-#include "probe/trace.h"
+#include "buoy/base/error.h"
+#include "buoy/io/npz_writer.h"
+#include "buoy/io/pickle.h"
+#include "buoy/model/capture.h"
+#include "buoy/model/fingerprint.h"
+#include "buoy/probe/record_settings.h"
+#include "buoy/probe/trace.h"
 
 namespace buoy {
 namespace {
@@ -125,14 +125,14 @@ std::vector<float> average_heads(const std::vector<float>& matrix, Index H) {
   return mean;
 }
 
-void run_pass(const Transformer& model, std::span<const TokenId> tokens, LayerTap& tap) {
+void run_pass(const Model& model, std::span<const TokenId> tokens, LayerTap& tap) {
   const Index first = 0;  // a pass reads at least one row
   const ForwardSequence sequence{.ids = tokens, .read_rows = {&first, 1}};
   model.forward({&sequence, 1}, &tap);
 }
 
 // The pass over the finished sequence: four members a layer.
-void write_finished(const Transformer& model, const Trace& trace, const Plan& plan, NpzWriter& writer) {
+void write_finished(const Model& model, const Trace& trace, const Plan& plan, NpzWriter& writer) {
   const ModelConfig& c = model.config();
   const Index N = trace.N();
   const auto add = [&](const std::string& name, const Shape& shape, const std::vector<float>& values) {
@@ -155,8 +155,7 @@ void write_finished(const Transformer& model, const Trace& trace, const Plan& pl
 
 // One pass over what stood there before the step. A causal model's cached rows are what this pass computes
 // again.
-void write_step(const Transformer& model, const Trace& trace, Index t, const Plan& plan,
-                DictArrayPickle& pickle) {
+void write_step(const Model& model, const Trace& trace, Index t, const Plan& plan, DictArrayPickle& pickle) {
   const Index n = trace.steps.lengths[static_cast<std::size_t>(t)];
   const std::span<const TokenId> tokens =
       std::span(trace.steps.tokens)
@@ -175,7 +174,7 @@ void write_step(const Transformer& model, const Trace& trace, Index t, const Pla
   pickle.end_dict();
 }
 
-void write_export(const Transformer& model, const Trace& trace, const Plan& plan, const fs::path& path) {
+void write_export(const Model& model, const Trace& trace, const Plan& plan, const fs::path& path) {
   ProgressBar progress("exporting", std::ssize(plan.rows) + 1);
   const auto integer = [](Index value) { return NpyArray::of(std::vector<Index>{value}, {}); };
   NpzWriter writer(path);

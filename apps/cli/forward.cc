@@ -6,9 +6,9 @@
 #include "apps/cli/engine.h"
 #include "apps/cli/prompt.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "io/npz.h"
-#include "model/capture.h"
+#include "buoy/base/error.h"
+#include "buoy/io/npz.h"
+#include "buoy/model/capture.h"
 
 namespace buoy {
 namespace {

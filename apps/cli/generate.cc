@@ -10,9 +10,9 @@
 #include "apps/cli/sampler_flags.h"
 #include "apps/cli/terminal_view.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "io/json.h"
-#include "study/tracer.h"
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
+#include "buoy/run/tracer.h"
 
 namespace buoy {
 namespace {

@@ -6,9 +6,9 @@
 #include "apps/cli/engine.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "io/json.h"
-#include "study/document_source.h"
+#include "buoy/base/error.h"
+#include "buoy/corpus/document_source.h"
+#include "buoy/io/json.h"
 
 namespace buoy {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "apps/cli/engine.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "compute/card.h"
-#include "io/json.h"
-#include "model/memory.h"
+#include "buoy/base/error.h"
+#include "buoy/compute/card.h"
+#include "buoy/io/json.h"
+#include "buoy/model/memory.h"
 
 namespace buoy {
 namespace {

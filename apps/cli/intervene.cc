@@ -7,10 +7,10 @@
 #include <fmt/ranges.h>
 
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "io/json.h"
-#include "report/intervene_page.h"
-#include "study/eval_table.h"
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
+#include "buoy/report/intervene_page.h"
+#include "buoy/run/eval_table.h"
 
 namespace buoy {
 namespace {

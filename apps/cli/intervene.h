@@ -7,7 +7,7 @@
 
 #include "apps/cli/analysis_flags.h"
 #include "apps/cli/intervention_flags.h"
-#include "study/intervene_table.h"
+#include "buoy/intervene/intervene_table.h"
 
 namespace buoy {
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 
-#include "analysis/analyses.h"
 #include "apps/cli/progress.h"
-#include "base/error.h"
-#include "io/json.h"
+#include "buoy/analysis/analyses.h"
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
 
 namespace buoy {
 namespace {

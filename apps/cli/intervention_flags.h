@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/cli/answering.h"
-#include "study/intervention.h"
+#include "buoy/intervene/intervention.h"
 
 namespace buoy {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/cli/verb.h"
-#include "base/error.h"
+#include "buoy/base/error.h"
 
 namespace {
 

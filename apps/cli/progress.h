@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "base/types.h"
+#include "buoy/base/types.h"
 
 namespace buoy {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "apps/cli/engine.h"
-#include "base/error.h"
-#include "io/file.h"
-#include "text/chat_template.h"
-#include "text/utf8.h"
+#include "buoy/base/error.h"
+#include "buoy/io/file.h"
+#include "buoy/text/chat_template.h"
+#include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {

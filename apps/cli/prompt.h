@@ -9,7 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "text/tokenizer.h"
+#include "buoy/text/tokenizer.h"
 
 namespace buoy {
 

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "apps/cli/engine.h"
-#include "base/error.h"
-#include "io/json.h"
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
 
 namespace buoy {
 namespace {
@@ -203,7 +203,7 @@ Json SamplerFlags::to_json(const ModelConfig& config) const {
   return json;
 }
 
-std::vector<Generation> generate(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
+std::vector<Generation> generate(const Model& model, std::span<const std::vector<TokenId>> prompts,
                                  const SamplerFlags& flags, GenerationObserver* observer,
                                  SampleStreams streams) {
   switch (model.config().family->sampler) {

@@ -9,8 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "decode/autoregressive.h"
-#include "decode/masked_diffusion.h"
+#include "buoy/decode/autoregressive.h"
+#include "buoy/decode/masked_diffusion.h"
 
 namespace buoy {
 
@@ -47,7 +47,7 @@ struct SamplerFlags {
 };
 
 // Generates for a batch of prompts with the sampler of the model's family.
-std::vector<Generation> generate(const Transformer& model, std::span<const std::vector<TokenId>> prompts,
+std::vector<Generation> generate(const Model& model, std::span<const std::vector<TokenId>> prompts,
                                  const SamplerFlags& flags, GenerationObserver* observer,
                                  SampleStreams streams = {});
 

@@ -9,10 +9,10 @@
 
 #include "apps/cli/analysis_flags.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "io/json.h"
-#include "report/stress_page.h"
-#include "study/stress_collection.h"
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
+#include "buoy/report/stress_page.h"
+#include "buoy/stress/stress_collection.h"
 
 namespace buoy {
 namespace {

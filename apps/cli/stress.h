@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/cli/intervention_flags.h"
-#include "study/stress_table.h"
+#include "buoy/stress/stress_table.h"
 
 namespace buoy {
 

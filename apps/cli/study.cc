@@ -4,7 +4,6 @@
 
 #include <fmt/ranges.h>
 
-#include "analysis/received.h"
 #include "apps/cli/analysis_flags.h"
 #include "apps/cli/eval.h"
 #include "apps/cli/intervene.h"
@@ -13,12 +12,13 @@
 #include "apps/cli/trace_shelf.h"
 #include "apps/cli/tracing.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "report/claims_section.h"
-#include "report/eval_page.h"
-#include "report/intervene_page.h"
-#include "report/stress_page.h"
-#include "report/study_page.h"
+#include "buoy/analysis/received.h"
+#include "buoy/base/error.h"
+#include "buoy/report/claims_section.h"
+#include "buoy/report/eval_page.h"
+#include "buoy/report/intervene_page.h"
+#include "buoy/report/stress_page.h"
+#include "buoy/report/study_page.h"
 
 namespace buoy {
 namespace {

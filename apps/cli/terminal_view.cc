@@ -8,7 +8,7 @@
 #include <utf8proc.h>
 
 #include "apps/cli/prompt.h"
-#include "text/utf8.h"
+#include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "decode/generation.h"
-#include "model/config.h"
-#include "text/tokenizer.h"
+#include "buoy/decode/generation.h"
+#include "buoy/model/config.h"
+#include "buoy/text/tokenizer.h"
 
 namespace buoy {
 

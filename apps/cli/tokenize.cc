@@ -8,12 +8,12 @@
 
 #include "apps/cli/engine.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "io/file.h"
-#include "io/json.h"
-#include "text/chat_template.h"
-#include "text/tokenizer.h"
-#include "text/utf8.h"
+#include "buoy/base/error.h"
+#include "buoy/io/file.h"
+#include "buoy/io/json.h"
+#include "buoy/text/chat_template.h"
+#include "buoy/text/tokenizer.h"
+#include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {

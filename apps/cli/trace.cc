@@ -6,9 +6,9 @@
 #include "apps/cli/prompt.h"
 #include "apps/cli/tracing.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "io/file.h"
-#include "text/utf8.h"
+#include "buoy/base/error.h"
+#include "buoy/io/file.h"
+#include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {

@@ -1,6 +1,6 @@
 #include "apps/cli/trace_shelf.h"
 
-#include "base/error.h"
+#include "buoy/base/error.h"
 
 namespace buoy {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/error.h"
-#include "io/json.h"
-#include "model/fingerprint.h"
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
+#include "buoy/model/fingerprint.h"
 
 namespace buoy {
 namespace {
@@ -23,7 +23,7 @@ std::string choose_template(const std::string& wanted, const std::filesystem::pa
   return std::filesystem::equivalent(directory.parent_path(), bundled, none) ? "micro" : "unified";
 }
 
-GenerateBatch generator(const Transformer& model, const SamplerFlags& sampler) {
+GenerateBatch generator(const Model& model, const SamplerFlags& sampler) {
   return [&model, sampler](std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer,
                            SampleStreams streams) {
     return generate(model, prompts, sampler, observer, streams);
@@ -113,7 +113,7 @@ TracingModel::TracingModel(const EngineOptions& options, const SamplerFlags& sam
   const RecordSettings settings = record.settings(read_model_config(directory_).L);
   if (!template_->raw()) chat_ = ChatTemplate::load(directory_);
   engine_ = open_engine(options);
-  const Transformer& model = *engine_.model;
+  const Model& model = *engine_.model;
   const Json described = {{"sampler", sampler.to_json(model.config())},
                           {"template", template_->name()},
                           {"chat_template", chat_.has_value()},

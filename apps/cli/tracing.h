@@ -10,7 +10,7 @@
 
 #include "apps/cli/engine.h"
 #include "apps/cli/sampler_flags.h"
-#include "study/tracer.h"
+#include "buoy/run/tracer.h"
 
 namespace buoy {
 

@@ -5,8 +5,8 @@
 
 #include "apps/cli/engine.h"
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "decode/golden.h"
+#include "buoy/base/error.h"
+#include "buoy/decode/golden.h"
 
 namespace buoy {
 namespace {

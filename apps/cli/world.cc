@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "apps/cli/verb.h"
-#include "base/error.h"
-#include "base/thread_pool.h"
-#include "io/file.h"
-#include "study/world_json.h"
+#include "buoy/base/error.h"
+#include "buoy/base/thread_pool.h"
+#include "buoy/io/file.h"
+#include "buoy/world/world_json.h"
 
 namespace buoy {
 namespace {

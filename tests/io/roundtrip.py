@@ -1,4 +1,4 @@
-"""Makes and checks .npz files with NumPy, the witness for src/io/npz_test.cc.
+"""Makes and checks .npz files with NumPy, the witness for buoy/io/npz_test.cc.
 
 roundtrip.py make FILE           writes the table below with numpy.savez
 roundtrip.py make-deflated FILE  the same with numpy.savez_compressed

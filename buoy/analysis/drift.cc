@@ -1,0 +1,126 @@
+#include "buoy/analysis/drift.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "buoy/analysis/mean.h"
+#include "buoy/analysis/received.h"
+
+namespace buoy {
+namespace {
+
+Index shared(const AnchorSet& a, const AnchorSet& b) {
+  std::vector<Index> both;
+  std::ranges::set_intersection(a.positions, b.positions, std::back_inserter(both));
+  return std::ssize(both);
+}
+
+double jaccard_distance(const AnchorSet& a, const AnchorSet& b) {
+  const Index both = shared(a, b);
+  const Index either = std::ssize(a.positions) + std::ssize(b.positions) - both;
+  return either == 0 ? 0 : 1 - static_cast<double>(both) / static_cast<double>(either);
+}
+
+struct Point {
+  double x, y;
+};
+
+// Nothing for fewer than two points: the slope is then undefined. The x are distinct.
+std::optional<double> slope(std::span<const Point> points) {
+  if (points.size() < 2) return std::nullopt;
+  Mean x, y;
+  for (const Point& p : points) {
+    x.add(p.x);
+    y.add(p.y);
+  }
+  double xx = 0, xy = 0;
+  for (const Point& p : points) {
+    xx += (p.x - x.value()) * (p.x - x.value());
+    xy += (p.x - x.value()) * (p.y - y.value());
+  }
+  return xy / xx;
+}
+
+// The sets of one layer through the steps, and those of the recorded layer above it (or nothing).
+struct Course {
+  std::vector<const AnchorSet*> here, above;
+};
+
+Course course_of(std::span<const AnchorSet> sets, Index l, Index L) {
+  Course course;
+  for (Index i = l; i < std::ssize(sets); i += L) {
+    course.here.push_back(&sets[i]);
+    if (l + 1 < L) course.above.push_back(&sets[i + 1]);
+  }
+  return course;
+}
+
+struct LayerDrift {
+  Mean turnover, both_empty, float_index, lifetime, first_token, count;
+  std::vector<Point> centres;
+};
+
+LayerDrift follow(const Course& course, std::span<const Index> steps) {
+  LayerDrift out;
+  Index members = 0, runs = 0;  // (step, anchor) pairs, and those of them that begin a run
+  for (Index t = 0; t < std::ssize(steps); ++t) {
+    const AnchorSet& now = *course.here[t];
+    out.count.add(static_cast<double>(now.positions.size()));
+    out.first_token.add(now.peak == 0 ? 1 : 0);
+    if (now.centre) out.centres.push_back({static_cast<double>(steps[t]), *now.centre});
+    if (!course.above.empty()) out.float_index.add(jaccard_distance(now, *course.above[t]));
+    members += std::ssize(now.positions);
+    runs += std::ssize(now.positions);
+    if (t == 0) continue;
+    const AnchorSet& before = *course.here[t - 1];
+    runs -= shared(before, now);
+    out.turnover.add(jaccard_distance(before, now));
+    out.both_empty.add(before.positions.empty() && now.positions.empty() ? 1 : 0);
+  }
+  if (steps.size() > 1 && runs > 0) out.lifetime = {.sum = static_cast<double>(members), .n = runs};
+  return out;
+}
+
+}  // namespace
+
+std::vector<AnchorSet> anchor_sets(const Trace& trace, const AnchorOptions& options, Rows rows) {
+  std::vector<AnchorSet> sets;
+  if (!has_steps(trace)) return sets;
+  for (Index t = 0; t < trace.S(); ++t) {
+    for (Index l = 0; l < trace.L(); ++l) {
+      const Received received = step_received(trace, t, l, rows);
+      AnchorSet& set = sets.emplace_back();
+      set.positions = received.anchors(options);
+      set.centre = anchor_centre(received.share, received.null, set.positions);
+      set.peak = largest_excess(received.share, received.null);
+    }
+  }
+  return sets;
+}
+
+Measurements drift(const Trace& trace, const AnalysisOptions& options) {
+  Measurements out;
+  if (!has_steps(trace)) return out;
+  for (const Rows rows : {Rows::kRead, Rows::kAll}) {
+    const std::vector<AnchorSet> sets = anchor_sets(trace, options.anchors, rows);
+    for (Index l = 0; l < trace.L(); ++l) {
+      const LayerDrift found = follow(course_of(sets, l, trace.L()), trace.steps.steps);
+      const auto add = [&](const char* quantity, const Mean& mean) {
+        emit(out, {.quantity = quantity, .layer = trace.layers[l], .part = std::string(name_of(rows))}, mean);
+      };
+      add("turnover", found.turnover);
+      add("both_empty", found.both_empty);
+      add("float_index", found.float_index);
+      add("lifetime", found.lifetime);
+      add("first_token_share", found.first_token);
+      add("anchor_count", found.count);
+      if (const auto per_step = slope(found.centres)) {
+        add("drift_per_step", {.sum = *per_step, .n = 1});
+        add("drift_relative", {.sum = *per_step / static_cast<double>(trace.N()), .n = 1});
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace buoy

@@ -1,0 +1,150 @@
+// Region flow: rollouts with closed forms, and lifts of flows that were set by hand.
+#include "buoy/analysis/flow.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "buoy/analysis/null_model.h"
+#include "buoy/analysis/test_support.h"
+
+namespace buoy {
+namespace {
+
+constexpr double kTolerance = 1e-6;
+
+// Regions of the default shape: BOS, Template, Query, Doc1 (4), Doc2 (4, gold), Doc3 (5), Answer, Tail.
+constexpr Index kDoc1 = 3, kDoc2 = 4, kDoc3 = 5, kAnswer = 6;
+
+void set_answer_flow(Trace& trace, Index l, double doc1, double doc2, double doc3) {
+  float* row = trace.finished.flow.data() + (l * trace.R() + kAnswer) * trace.R();
+  std::fill(row, row + trace.R(), 0.0F);
+  row[kDoc1] = static_cast<float>(doc1);
+  row[kDoc2] = static_cast<float>(doc2);
+  row[kDoc3] = static_cast<float>(doc3);
+  row[0] = static_cast<float>(1 - doc1 - doc2 - doc3);
+}
+
+double value(const Trace& trace, const char* quantity, std::string_view part, Index layer = -1) {
+  return value_of(flow(trace, {}), {.quantity = quantity, .layer = layer, .part = part});
+}
+
+TEST(Rollout, OfTheIdentityIsTheIdentity) {
+  std::vector<double> layers;
+  for (int l = 0; l < 3; ++l) layers.insert(layers.end(), {1, 0, 0, 1});
+  EXPECT_EQ(rollout(layers, 2), (std::vector<double>{1, 0, 0, 1}));
+}
+
+TEST(Rollout, OfUniformFlowHasAClosedForm) {
+  // (P + I)/2 keeps the mean and halves what deviates from it, once per layer.
+  constexpr Index kK = 4, kL = 3;
+  const std::vector<double> out = rollout(std::vector<double>(kL * kK * kK, 0.25), kK);
+  for (Index a = 0; a < kK; ++a) {
+    for (Index b = 0; b < kK; ++b) {
+      EXPECT_NEAR(out[a * kK + b], 0.125 * (a == b ? 1 : 0) + 0.875 / 4, 1e-15);
+    }
+  }
+}
+
+TEST(Rollout, LowerLayersStandOnTheRight) {
+  // Lower layer: 1 looks at 0. Upper layer: 2 looks at 1. Only in this order does 0 reach 2.
+  const std::vector<double> lower = {1, 0, 0, 1, 0, 0, 0, 0, 1}, upper = {1, 0, 0, 0, 1, 0, 0, 1, 0};
+  std::vector<double> layers = lower;
+  layers.insert(layers.end(), upper.begin(), upper.end());
+  EXPECT_NEAR(rollout(layers, 3)[2 * 3 + 0], 0.25, 1e-15);
+  layers = upper;
+  layers.insert(layers.end(), lower.begin(), lower.end());
+  EXPECT_EQ(rollout(layers, 3)[2 * 3 + 0], 0);
+}
+
+TEST(Flow, RowsAddUpToOne) {
+  Trace trace = uniform_trace({.kind = ModelKind::kCausal});
+  set_answer_flow(trace, 1, 0.2, 0.5, 0.1);
+  for (const Pooling pooling : {Pooling::kSum, Pooling::kPerToken}) {
+    const RegionFlow found = region_flow(trace, pooling);
+    const Index K = std::ssize(found.regions);
+    ASSERT_EQ(K, 8);
+    for (Index a = 0; a < K; ++a) {
+      double total = 0;
+      for (Index b = 0; b < K; ++b) total += found.share[a * K + b];
+      EXPECT_NEAR(total, 1, 1e-12);
+    }
+  }
+}
+
+TEST(Flow, UniformFlowOfOneLayerIsHalfItselfAndHalfByLength) {
+  const Trace trace = uniform_trace({.L = 1});
+  EXPECT_NEAR(value(trace, "flow_sum", "Answer>Doc3"), 0.5 * 5 / 24, kTolerance);
+  EXPECT_NEAR(value(trace, "flow_sum", "Answer>Answer"), 0.5 + 0.5 * 4 / 24, kTolerance);
+  EXPECT_NEAR(value(trace, "flow_per_token", "Answer>Doc3"), 0.5 / 8, kTolerance);
+  EXPECT_NEAR(value(trace, "flow_per_token", "Answer>BOS"), 0.5 / 8, kTolerance);
+}
+
+TEST(Flow, RegionsWithoutPositionsDoNotAppear) {
+  Trace trace = uniform_trace({.L = 1});
+  const Index R = trace.R();
+  trace.regions.regions.push_back({RegionKind::kDocument, 4, true});
+  std::vector<float> wider;
+  for (Index a = 0; a <= R; ++a) {
+    for (Index b = 0; b <= R; ++b) wider.push_back(a < R && b < R ? trace.finished.flow[a * R + b] : 0);
+  }
+  trace.finished.flow = wider;
+  const Measurements found = flow(trace, {});
+  EXPECT_FALSE(look_up(found, {.quantity = "flow_sum", .part = "Answer>Doc4"}));
+  EXPECT_NEAR(value_of(found, {.quantity = "gold_lift", .part = "sum"}), 1, kTolerance);
+}
+
+TEST(GoldLift, OfTheNullIsOne) {
+  for (const ModelKind kind : {ModelKind::kMasked, ModelKind::kCausal}) {
+    for (const Index gold : {1, 2, 3}) {
+      const Trace null = null_trace(uniform_trace({.kind = kind, .gold = gold}));
+      EXPECT_NEAR(value(null, "gold_lift", "sum"), 1, kTolerance);
+      EXPECT_NEAR(value(null, "gold_lift", "per-token"), 1, kTolerance);
+    }
+  }
+}
+
+TEST(GoldLift, ComparesGoldWithTheMeanOfTheOthersAndWithTheNull) {
+  Trace trace = uniform_trace({.L = 1});
+  set_answer_flow(trace, 0, 0.1, 0.6, 0.2);
+  EXPECT_NEAR(value(trace, "gold_lift", "sum"), (0.6 / 0.15) / (4 / 4.5), 1e-5);
+  EXPECT_NEAR(value(trace, "gold_lift", "per-token"), (0.6 / 4) / ((0.1 / 4 + 0.2 / 5) / 2), 1e-5);
+  EXPECT_NEAR(value(trace, "answer_to_gold", "", 0), 0.6 / 0.15, 1e-5);
+}
+
+TEST(GoldLift, TwoGoldsDoNotCountDouble) {
+  Trace trace = uniform_trace({.L = 1});
+  trace.regions.regions[kDoc1].gold = true;
+  set_answer_flow(trace, 0, 0.4, 0.4, 0.1);
+  EXPECT_NEAR(value(trace, "answer_to_gold", "", 0), 4, 1e-5);
+}
+
+TEST(GoldTop, IsWhetherGoldReceivesMost) {
+  Trace trace = uniform_trace({.L = 1});
+  set_answer_flow(trace, 0, 0.1, 0.4, 0.2);
+  EXPECT_EQ(value(trace, "gold_top", "sum"), 1);
+  set_answer_flow(trace, 0, 0.3, 0.2, 0.1);
+  EXPECT_EQ(value(trace, "gold_top", "sum"), 0);
+  set_answer_flow(trace, 0, 0.1, 0.44, 0.5);  // more in all, less per token
+  EXPECT_EQ(value(trace, "gold_top", "sum"), 0);
+  EXPECT_EQ(value(trace, "gold_top", "per-token"), 1);
+}
+
+TEST(GoldTop, TiesAreShared) {
+  EXPECT_NEAR(value(uniform_trace(), "gold_top", "per-token"), 1.0 / 3, 1e-12);
+  EXPECT_EQ(value(uniform_trace(), "gold_top", "sum"), 0) << "Doc3 is the longest";
+  EXPECT_EQ(value(uniform_trace({.gold = 3}), "gold_top", "sum"), 1);
+}
+
+TEST(GoldLift, NeedsGoldAndOtherDocuments) {
+  for (const TraceShape& shape : {TraceShape{.gold = 0}, TraceShape{.documents = 1, .gold = 1}}) {
+    const Measurements found = flow(uniform_trace(shape), {});
+    EXPECT_TRUE(look_up(found, {.quantity = "flow_sum", .part = "Answer>Doc1"}));
+    EXPECT_FALSE(look_up(found, {.quantity = "gold_lift", .part = "sum"}));
+    EXPECT_FALSE(look_up(found, {.quantity = "gold_top", .part = "sum"}));
+    EXPECT_FALSE(look_up(found, {.quantity = "answer_to_gold", .layer = 0}));
+  }
+}
+
+}  // namespace
+}  // namespace buoy

@@ -1,0 +1,41 @@
+// The null model: what every statistic would be if each row attended evenly to all it may see.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "buoy/model/family.h"
+#include "buoy/probe/trace.h"
+
+namespace buoy {
+
+// The rows that received attention is averaged over: all of them, or those whose logits were read.
+enum class Rows { kAll, kRead };
+
+// "all", "read".
+std::string_view name_of(Rows rows);
+
+// Received attention of each of N keys under uniform attention; adds up to 1. 1/N for a masked model and for
+// the one row that a causal model reads; (1/N) Σ_{i=j+1..N} 1/i for all rows of a causal model.
+std::vector<double> uniform_received(ModelKind kind, Rows rows, Index N);
+
+// Region flow under uniform attention, [R, R]: the share of their attention that the rows of region a send
+// into region b. Position j belongs to region of[j]. Rows of regions without positions are 0. O(N·R).
+std::vector<double> uniform_flow(ModelKind kind, std::span<const Index> of, Index R);
+
+// The same example under uniform attention. Received attention, flow, row entropies and answer rows are
+// exact; scores and cosines are 0; norms stay as they were measured; output_norm is the uniform_norm that was
+// measured beside it. Arrays that are empty stay empty.
+Trace null_trace(const Trace& trace);
+
+// A trace beside its null, which is made once for all analyses. Views the trace, which has to outlive it.
+struct TraceWithNull {
+  explicit TraceWithNull(const Trace& t) : trace(&t), null(null_trace(t)) {}
+  explicit TraceWithNull(Trace&&) = delete;
+
+  const Trace* trace;
+  Trace null;
+};
+
+}  // namespace buoy

@@ -1,0 +1,113 @@
+// The split of an advantage in score into direction and length.
+#include "buoy/analysis/qk.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "buoy/analysis/test_support.h"
+
+namespace buoy {
+namespace {
+
+struct Keys {
+  std::vector<float> scores, norms;
+};
+
+Keys random_keys(std::uint32_t stream, Index n) {
+  Keys keys;
+  for (Index j = 0; j < n; ++j) {
+    keys.norms.push_back(static_cast<float>(0.1 + 5 * draw(stream, 2 * j)));
+    keys.scores.push_back(static_cast<float>(10 * draw(stream, 2 * j + 1) - 5));
+  }
+  return keys;
+}
+
+double mean_difference(const std::vector<float>& values, const std::vector<Index>& group) {
+  double inside = 0, total = 0;
+  for (const float value : values) total += value;
+  for (const Index j : group) inside += values[j];
+  const double a = static_cast<double>(group.size()), n = static_cast<double>(values.size());
+  return inside / a - (total - inside) / (n - a);
+}
+
+TEST(Attribution, PartsAddUpToTheAdvantage) {
+  for (std::uint32_t stream = 0; stream < 50; ++stream) {
+    Keys keys = random_keys(stream, 17);
+    if (stream % 5 == 0) keys.norms[4] = keys.scores[4] = 0;
+    const std::vector<Index> group = {1, 4, 11};
+    const Attribution parts = attribute(keys.scores, keys.norms, group);
+    const double scale = std::abs(parts.angle) + std::abs(parts.scale) + std::abs(parts.covariance);
+    EXPECT_NEAR(parts.angle + parts.scale + parts.covariance, parts.total, 1e-9 * scale);
+    EXPECT_NEAR(parts.total, mean_difference(keys.scores, group), 1e-9 * scale);
+  }
+}
+
+TEST(Attribution, KeysThatDifferOnlyInLengthOweItToScale) {
+  const std::vector<float> norms = {1, 4, 1, 1}, scores = {0.5, 2, 0.5, 0.5};
+  const Attribution parts = attribute(scores, norms, std::vector<Index>{1});
+  EXPECT_NEAR(parts.scale, 1.5, 1e-12);
+  EXPECT_NEAR(parts.angle, 0, 1e-12);
+  EXPECT_NEAR(parts.covariance, 0, 1e-12);
+}
+
+TEST(Attribution, KeysThatDifferOnlyInDirectionOweItToAngle) {
+  const std::vector<float> norms = {2, 2, 2, 2}, scores = {1, 3, 1, 1};
+  const Attribution parts = attribute(scores, norms, std::vector<Index>{1});
+  EXPECT_NEAR(parts.angle, 2, 1e-12);
+  EXPECT_NEAR(parts.scale, 0, 1e-12);
+}
+
+TEST(Attribution, WhatLengthAndDirectionDoTogetherIsCovariance) {
+  // The group has the same mean length 2 and mean direction 0 as the other, but long keys point the right
+  // way.
+  const std::vector<float> norms = {3, 1, 2, 2}, scores = {3, -1, 0, 0};
+  const Attribution parts = attribute(scores, norms, std::vector<Index>{0, 1});
+  EXPECT_NEAR(parts.covariance, 1, 1e-12);
+  EXPECT_NEAR(parts.total, 1, 1e-12);
+}
+
+TEST(Qk, DeltasAreMeansOverAnchorsLessMeansOverOthers) {
+  Trace trace = uniform_trace({.L = 1});
+  spike_finished(trace, {6}, 0.5);
+  for (Index h = 0; h < 4; ++h) {
+    trace.finished.score_means[h * 24 + 6] = static_cast<float>(h);
+    trace.finished.cosine_means[h * 24 + 6] = 0.5F;
+    trace.finished.norm_means[h * 24 + 6] = 2.5F;
+  }
+  const Measurements found = qk(trace, {});
+  EXPECT_NEAR(value_of(found, {.quantity = "delta_score", .layer = 0}), 1.5, 1e-6);
+  EXPECT_NEAR(value_of(found, {.quantity = "delta_cosine", .layer = 0}), 0.5, 1e-6);
+  EXPECT_NEAR(value_of(found, {.quantity = "delta_norm", .layer = 0}), 1, 1e-6);
+  EXPECT_NEAR(value_of(found, {.quantity = "attribution_total", .layer = 0}), 1.5, 1e-6);
+}
+
+TEST(Qk, SharesAreRatiosOfSumsOverHeadsWithTheirOwnKeyHead) {
+  Trace trace = uniform_trace({.L = 1});
+  spike_finished(trace, {6}, 0.5);
+  std::ranges::fill(trace.finished.key_norms, 2.0F);
+  std::ranges::fill(trace.finished.score_means, 1.0F);
+  // Heads 0 and 1 read key head 0, where the anchor is longer; heads 2 and 3 see it only point better.
+  trace.finished.key_norms[6] = 6;
+  trace.finished.score_means[0 * 24 + 6] = trace.finished.score_means[1 * 24 + 6] = 3;
+  trace.finished.score_means[2 * 24 + 6] = trace.finished.score_means[3 * 24 + 6] = 7;
+  const Measurements found = qk(trace, {});
+  const Measurement* angle = look_up(found, {.quantity = "angle_share", .layer = 0});
+  ASSERT_TRUE(angle);
+  EXPECT_NEAR(angle->weight, 2 * 2 + 2 * 6, 1e-6);
+  EXPECT_NEAR(angle->value, 2 * 6, 1e-6);
+  EXPECT_NEAR(value_of(found, {.quantity = "scale_share", .layer = 0}), 4.0 / 16, 1e-6);
+  EXPECT_NEAR(value_of(found, {.quantity = "attribution_scale", .layer = 0}), 4.0 / 4, 1e-6);
+  EXPECT_NEAR(value_of(found, {.quantity = "covariance_share", .layer = 0}), 0, 1e-6);
+}
+
+TEST(Qk, WithoutAnchorsOrWithoutOthersThereIsNothingToCompare) {
+  const Trace trace = uniform_trace();
+  EXPECT_TRUE(qk(trace, {}).empty());
+  EXPECT_TRUE(qk(trace, {.anchors = {.rule = AnchorRule::kTopK, .k = 24}}).empty());
+  EXPECT_FALSE(qk(trace, {.anchors = {.rule = AnchorRule::kTopK, .k = 23}}).empty());
+}
+
+}  // namespace
+}  // namespace buoy

@@ -1,0 +1,125 @@
+// Verdicts on what the paper claims: each claim is one contrast with its direction and its δ, fixed
+// beforehand.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "buoy/analysis/sample_table.h"
+#include "buoy/model/family.h"
+
+namespace buoy {
+
+// Which table a claim is judged from; see Evidence.
+enum class ClaimSource { kAnalyses, kByGold, kAnswers, kStress };
+
+// How one number is made from the rows of one sample.
+enum class SampleNumber {
+  kLayers,     // Σ value ÷ Σ weight over the chosen layers; of the sample itself where it has no layers
+  kHeadShare,  // Σ over the heads of the chosen layers ÷ Σ over all heads; null: the share of heads there
+  // How many times as much flow from the answer a gold passage in the chosen third of the places draws as
+  // those in the other thirds that are not gold, per token, divided by the same under uniform attention.
+  kGoldDraws,
+  kOtherDraws,  // the same of the passages in those places that are not gold
+  kDifference,  // one part − another
+  kRange,       // largest − smallest value of all parts that begin with the name, of two or more
+};
+
+// Of the recorded layers: a third is ⌊L/3⌋ of them, at least one, as for the depth contrast of classes;
+// the deep half is all but the lower ⌊L/2⌋, as for retrieval heads.
+enum class LayerChoice { kAll, kShallowThird, kDeepThird, kDeepHalf };
+
+// Of the places of passages 1 … n: place p belongs to third ⌊3(p−1)/n⌋.
+enum class PlaceChoice { kFirstThird, kMiddleThird, kLastThird };
+
+struct ClaimSide {
+  SampleNumber number = SampleNumber::kLayers;
+  std::string_view quantity, part = "";  // as the analyses name them
+  std::string_view less = "";            // kDifference: the part that is taken away
+  LayerChoice layers = LayerChoice::kAll;
+  PlaceChoice places = PlaceChoice::kFirstThird;
+};
+
+// Where the null of a claim comes from.
+enum class ClaimNull {
+  kUniform,  // the same number under uniform attention, sample by sample
+  kStated,   // stated with the claim: 0, or a share of heads
+};
+
+enum class ClaimDirection { kAbove, kBelow };
+
+// kMasked: of every masked model. kAgainstCausal: every masked model − every causal one, paired by sample.
+enum class ClaimScope { kMasked, kAgainstCausal };
+
+struct Claim {
+  std::string_view id;        // "floating-steps"
+  std::string_view topic;     // "Floating"
+  std::string_view sentence;  // what is claimed
+  std::string_view contrast;  // what is computed
+  ClaimSource source = ClaimSource::kAnalyses;
+  ClaimScope scope = ClaimScope::kMasked;
+  ClaimSide side;
+  const ClaimSide* minus = nullptr;  // kMasked only: taken from `side`, both resampled together
+  ClaimDirection direction = ClaimDirection::kAbove;
+  double delta = 0;       // > 0
+  std::string_view unit;  // of the contrast and of δ
+  std::string_view why;   // this δ
+  ClaimNull null = ClaimNull::kUniform;
+  std::string_view null_name;    // the null in words
+  std::string_view caveat = "";  // what the contrast cannot rule out; may be empty
+};
+
+// The table, in the order of the page. Contrasts, directions and δ were fixed before any result was looked
+// at.
+std::span<const Claim> claims();
+
+struct EvidenceModel {
+  std::string name;
+  ModelKind kind = ModelKind::kMasked;
+};
+
+// What the claims are judged from. Any table may be missing (nullptr): what rests on it is then not measured.
+struct Evidence {
+  std::vector<EvidenceModel> models;
+  const SampleTable* analyses = nullptr;  // what the analyses say, as in StudyResult::table
+  const SampleTable* by_gold = nullptr;   // flow, with "gold at 3" as data, as in StudyResult::by_gold
+  const SampleTable* answers = nullptr;   // "em" in percent, part "none" (no passages) or "given"
+  const SampleTable* stress = nullptr;    // "em", part "gold-position=3"; "em_slope", part "irrelevant"
+};
+
+enum class Verdict { kSupported, kNotSupported, kCannotTell, kNotMeasured };
+
+// "supported", "not supported", "cannot tell", "not measured".
+std::string_view name_of(Verdict verdict);
+
+// By the 95 % interval [lo, hi] of value − null: supported when it lies beyond δ in the claimed direction,
+// not supported when it lies wholly short of δ, else open.
+Verdict verdict_of(ClaimDirection direction, double delta, double lo, double hi);
+
+// An interval from fewer samples is no ground for a verdict.
+inline constexpr Index kFewestSamples = 5;
+
+struct ClaimResult {
+  const Claim* claim = nullptr;
+  std::string model;    // empty: there is no masked model
+  std::string against;  // of comparisons: the causal model; empty: there is none
+  Index n = 0;          // samples (pairs); 0: not measured, and the numbers below mean nothing
+  double value = 0;     // the contrast
+  double null = 0;
+  double excess = 0, lo = 0, hi = 0;  // value − null with its 95 % interval, bootstrap over samples
+  Verdict verdict = Verdict::kNotMeasured;
+  std::string note;  // why it was not measured or cannot be told; may be empty
+};
+
+// Every claim for every masked model, and against every causal one where it compares; at least one result for
+// each claim. Samples of all data sets count alike.
+std::vector<ClaimResult> judge(const Evidence& evidence);
+// The same of other claims than the table's, which must outlive the results.
+std::vector<ClaimResult> judge(const Evidence& evidence, std::span<const Claim> claims);
+
+// claim,topic,model,against,n,value,null,value_minus_null,lo,hi,direction,delta,unit,verdict,note.
+std::string claims_csv(std::span<const ClaimResult> results);
+
+}  // namespace buoy

@@ -1,0 +1,76 @@
+// Claims from traces, through the analyses: every name in the table exists, and attention without any
+// preference supports none.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "buoy/analysis/test_support.h"
+#include "buoy/claims/claims.h"
+#include "buoy/run/collect.h"
+
+namespace buoy {
+namespace {
+
+constexpr Index kAnchor = 9;
+
+// Uniform attention but for one anchor that is the same in every layer, whose lead is all due to the length
+// of its key, and heads that all copy alike.
+Trace plain_trace(ModelKind kind, Index sample) {
+  TraceShape shape{.kind = kind, .gold = sample % 3 + 1};
+  Trace trace = uniform_trace(shape);
+  trace.header.model = kind == ModelKind::kMasked ? "mdm" : "arm";
+  trace.header.sample = fmt::to_string(sample);
+  spike_finished(trace, {kAnchor}, 0.3);
+  const Index L = trace.L(), H = trace.H(), Hkv = trace.Hkv(), N = trace.N();
+  for (Index row = 0; row < L * Hkv; ++row)
+    trace.finished.key_norms[static_cast<std::size_t>(row * N + kAnchor)] = 9;
+  for (Index head = 0; head < L * H; ++head) {
+    const Index row = head / H * Hkv + head % H * Hkv / H;
+    for (Index j = 0; j < N; ++j) {
+      trace.finished.score_means[static_cast<std::size_t>(head * N + j)] =
+          trace.finished.key_norms[static_cast<std::size_t>(row * N + j)];
+    }
+  }
+  const auto evidence = std::ranges::find(trace.evidence, 1) - trace.evidence.begin();
+  trace.tokens[static_cast<std::size_t>(evidence)] =
+      trace.tokens[static_cast<std::size_t>(trace.prompt_length)];
+  for (Index head = 0; head < L * H; ++head) {
+    trace.answer.argmax[static_cast<std::size_t>(head)] = static_cast<std::int32_t>(evidence);
+  }
+  return trace;
+}
+
+TEST(Claims, AttentionWithoutPreferenceIsMeasuredAndSupportsNone) {
+  StudyResult study;
+  for (const Analysis& analysis : analyses()) study.options.analyses.push_back(&analysis);
+  for (Index sample = 0; sample < 15; ++sample) {
+    collect(study, plain_trace(ModelKind::kMasked, sample), "d");
+    collect(study, plain_trace(ModelKind::kCausal, sample), "d");
+  }
+  Evidence evidence;
+  for (const StudiedModel& model : study.models) evidence.models.push_back({model.name, model.kind});
+  evidence.analyses = &study.table;
+  evidence.by_gold = &study.by_gold;
+  for (const ClaimResult& r : judge(evidence)) {
+    if (r.claim->source == ClaimSource::kAnswers || r.claim->source == ClaimSource::kStress) {
+      EXPECT_EQ(r.verdict, Verdict::kNotMeasured) << r.claim->id;
+      continue;
+    }
+    EXPECT_EQ(r.n, r.claim->source == ClaimSource::kByGold ? 5 : 15) << r.claim->id << ": " << r.note;
+    EXPECT_EQ(r.verdict, Verdict::kNotSupported)
+        << r.claim->id << ": " << r.excess << " [" << r.lo << ", " << r.hi << "]";
+    if (r.claim->id == "retrieval-deep") {
+      EXPECT_NEAR(r.value, 2.0 / 3, 1e-9) << "two of three layers";
+    }
+    if (r.claim->id == "deep-angle") {
+      EXPECT_NEAR(r.value, -1, 1e-6) << "length explains all";
+    }
+    if (r.claim->source == ClaimSource::kByGold) {
+      EXPECT_NEAR(r.excess, 0, 1e-4) << r.claim->id;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace buoy

@@ -1,0 +1,95 @@
+// The attention contract: what goes in, what may be asked for, what comes back.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "buoy/compute/tensor.h"
+
+namespace buoy {
+
+enum class Mask { kFull, kCausal };
+
+inline constexpr int kMaxGroups = 32;
+
+// What to measure of one sequence's attention in one layer. Everything is off by default. A is the attention
+// that was used: after mask and key bias, before head gain.
+struct AttentionRequest {
+  // Column sums: query_groups[t] is the group of query t, or -1 to leave it out. Empty: no column sums.
+  std::vector<std::int8_t> query_groups;  // [T]
+  int group_count = 0;                    // at most kMaxGroups
+
+  // Row statistics for these queries (indices into T), and their mass by key group (-1: in no group).
+  std::vector<Index> rows;
+  std::vector<std::int8_t> key_groups;  // [N], or empty: no mass
+  int key_group_count = 0;
+
+  bool output_norms = false;  // mean over queries of ‖Σ_j A_ij v_j‖, the same for uniform A, and ‖v_j‖
+  bool qk_means = false;      // column means of score, cosine and norm, and ‖k_j‖, O(N·D)
+  bool matrix = false;        // the whole A; only under kMaxMatrixElements
+  bool states = false;        // the queries and keys themselves, after rotation
+};
+
+// H·T·N of a full matrix may not pass this (1 GiB of float32).
+inline constexpr Index kMaxMatrixElements = Index{1} << 28;
+
+// The answer. Arrays that were not asked for stay empty. A row with no visible key counts 0 everywhere and
+// has argmax -1. Ties go to the lowest index.
+struct AttentionStats {
+  std::vector<float> column_sums;       // [H, group_count, N]  Σ_{i in group} A_ij
+  std::vector<std::int32_t> argmax;     // [H, rows]
+  std::vector<float> max_weight;        // [H, rows]
+  std::vector<float> entropy;           // [H, rows]  nats
+  std::vector<float> key_mass;          // [H, rows, key_group_count]
+  std::vector<float> mean_output_norm;  // [H]
+  std::vector<float> uniform_norm;      // [Hkv]  mean over queries of ‖mean of the values it may see‖
+  std::vector<float> value_norms;       // [Hkv, N]
+  std::vector<float> score_means;       // [H, N]  mean over the queries that may see j of q_i·k_j
+  std::vector<float> cosine_means;      // [H, N]
+  std::vector<float> norm_means;        // [H, N]
+  std::vector<float> key_norms;         // [Hkv, N]
+  std::vector<float> matrix;            // [H, T, N]
+  std::vector<float> query_states;      // [H, T, D]
+  std::vector<float> key_states;        // [Hkv, N, D]
+};
+
+// One sequence of a batch. Query t stands at key position first_position + t; under kCausal it sees keys up
+// to there.
+struct AttentionSequence {
+  Index first_row = 0;  // its first row in q and in the output
+  Index T = 0;          // queries
+  Tensor k, v;          // [N, Hkv·D]
+  Index first_position = 0;
+  std::span<const float> key_bias;   // [N] or [H·N], added before the softmax; -inf hides a key. Empty: none
+  std::span<const float> head_gain;  // [H], scales each head's output. Empty: none
+  const AttentionRequest* request = nullptr;  // nullptr: measure nothing
+  AttentionStats* stats = nullptr;            // filled when request is set
+};
+
+// When the statistics are there: as attention() returns, or only after Backend::settle(), so that a device
+// can go on computing while they travel. With kLater, requests and stats must stay in place until then, and
+// no other attention may run before.
+enum class Delivery { kNow, kLater };
+
+// softmax(q·kᵀ/√D + bias)·v for every head and sequence. Query head h reads key head h / (H / Hkv).
+struct AttentionArgs {
+  Tensor q;  // [ΣT, H·D]
+  Index H = 0, Hkv = 0, D = 0;
+  Mask mask = Mask::kFull;
+  std::span<const AttentionSequence> sequences;
+  Delivery delivery = Delivery::kNow;
+};
+
+// Throws InternalError when shapes, groups or limits do not fit; every backend calls it first.
+void check_attention(const AttentionArgs& args, const Tensor& out);
+
+// Sizes and zeroes the arrays of the answer that were asked for, and empties the others; argmax starts at -1.
+void prepare_stats(const AttentionArgs& args, const AttentionSequence& sequence);
+
+// Fills query_states and key_states. For backends whose tensors lie in the host's memory.
+void copy_states(const AttentionArgs& args, const AttentionSequence& sequence);
+
+// The first query that may see key j: the means of qk_means run from there to the last query.
+Index first_query_seeing(const AttentionArgs& args, const AttentionSequence& sequence, Index j);
+
+}  // namespace buoy

@@ -1,0 +1,197 @@
+// Every operation of every backend against the reference, on awkward shapes.
+#include "buoy/compute/backend.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "buoy/compute/testing.h"
+
+namespace buoy {
+namespace {
+
+using namespace testing_support;
+
+void expect_close(const std::vector<float>& got, const std::vector<float>& want, const std::string& what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_NEAR(got[i], want[i], kF32Tolerance.values * std::max(1.0f, std::abs(want[i])))
+        << what << ", element " << i;
+  }
+}
+
+// Runs `body` on the reference and on every other backend and compares what it returns.
+template <class Body>
+void compare_backends(const std::string& what, const Body& body) {
+  const std::vector<float> want = body(*make_reference_backend());
+  for (NamedBackend& b : backends_under_test()) expect_close(body(*b.backend), want, what + " on " + b.name);
+}
+
+TEST(Linear, MatchesTheReferenceOnAwkwardShapes) {
+  for (const Index K : {1, 7, 56, 192}) {
+    for (const Index outputs : {1, 5, 64, 1100}) {
+      for (const DType dtype : {DType::kF32, DType::kBf16, DType::kF16}) {
+        const HostWeight w(random_floats(outputs * K, 1), {outputs, K}, dtype);
+        const HostWeight bias(random_floats(outputs, 2), {outputs}, dtype);
+        for (const Index M : {1, 3, 64, 85}) {
+          compare_backends(fmt::format("[{},{}]x[{}] {}", outputs, K, M, name_of(dtype)), [&](Backend& b) {
+            const auto linear = b.make_linear({{w.view}}, {{bias.view}});
+            const Tensor y = upload(b, M, outputs, random_floats(M * outputs, 3));
+            b.linear(upload(b, M, K, random_floats(M * K, 4)), *linear, Store::kAdd, y);
+            return download(b, y);
+          });
+        }
+      }
+    }
+  }
+}
+
+TEST(Linear, StacksParts) {
+  const HostWeight a(random_floats(3 * 10, 1), {3, 10}, DType::kF32),
+      c(random_floats(70 * 10, 2), {70, 10}, DType::kBf16);
+  compare_backends("stacked", [&](Backend& b) {
+    const TensorView parts[] = {a.view, c.view};
+    const auto linear = b.make_linear(parts, {});
+    EXPECT_EQ(linear->outputs(), 73);
+    EXPECT_EQ(linear->inputs(), 10);
+    const Tensor y = b.allocate(5, 73);
+    b.linear(upload(b, 5, 10, random_floats(50, 3)), *linear, Store::kOverwrite, y);
+    return download(b, y);
+  });
+}
+
+TEST(Linear, ARowsResultDoesNotDependOnItsBatchOrTheThreads) {
+  const Index K = 2816, outputs = 130, M = 150;  // K long enough that oneDNN splits it
+  const HostWeight w(random_floats(outputs * K, 1), {outputs, K}, DType::kBf16);
+  const std::vector<float> x = random_floats(M * K, 2);
+  std::vector<float> first;
+  for (NamedBackend& b : backends_under_test()) {
+    const auto linear = b.backend->make_linear({{w.view}}, {});
+    const Tensor y = b.backend->allocate(M, outputs), all = upload(*b.backend, M, K, x);
+    b.backend->linear(all, *linear, Store::kOverwrite, y);
+    const std::vector<float> together = download(*b.backend, y);
+    if (b.name.starts_with("cpu")) {  // across devices bits may differ
+      if (first.empty()) first = together;
+      EXPECT_EQ(together, first) << b.name;
+    }
+    for (const Index row : {0, 63, 64, 149}) {
+      const Tensor one = b.backend->allocate(1, outputs);
+      b.backend->linear(all.row_range(row, 1), *linear, Store::kOverwrite, one);
+      const auto begin = together.begin() + row * outputs;
+      EXPECT_EQ(download(*b.backend, one), std::vector<float>(begin, begin + outputs))
+          << b.name << " row " << row;
+    }
+  }
+}
+
+TEST(RmsNorm, MatchesTheReference) {
+  for (const Index n : {1, 7, 64, 200}) {
+    const HostWeight weight(random_floats(n, 1), {n}, DType::kBf16);
+    compare_backends("rms_norm", [&](Backend& b) {
+      const Tensor out = b.allocate(37, n);
+      b.rms_norm(upload(b, 37, n, random_floats(37 * n, 2)), b.make_vector(weight.view), 1e-5f, out);
+      return download(b, out);
+    });
+  }
+}
+
+TEST(Embed, MatchesTheReferenceInEveryDtype) {
+  for (const DType dtype : {DType::kF32, DType::kBf16, DType::kF16}) {
+    const HostWeight table(random_floats(11 * 6, 1), {11, 6}, dtype);
+    compare_backends("embed", [&](Backend& b) {
+      const std::vector<TokenId> ids = {10, 0, 3, 3};
+      const Tensor out = b.allocate(4, 6);
+      b.embed(b.make_table(table.view), ids, out);
+      return download(b, out);
+    });
+  }
+}
+
+TEST(Rope, MatchesTheReferenceAndKeepsLengths) {
+  for (const Index D : {2, 8, 10, 32, 128}) {
+    const std::vector<Index> positions = {0, 5, 2};
+    std::vector<float> cosines, sines;
+    for (Index i = 0; i < 6 * D / 2; ++i) {
+      cosines.push_back(std::cos(static_cast<float>(i)));
+      sines.push_back(std::sin(static_cast<float>(i)));
+    }
+    const std::vector<float> x = random_floats(3 * 2 * D, 1);
+    compare_backends("rope", [&](Backend& b) {
+      const RopeTable table{upload(b, 6, D / 2, cosines), upload(b, 6, D / 2, sines)};
+      const Tensor rows = upload(b, 3, 2 * D, x);
+      b.rope(rows, D, positions, table);
+      const std::vector<float> rotated = download(b, rows);
+      double before = 0, after = 0;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        before += x[i] * x[i];
+        after += rotated[i] * rotated[i];
+      }
+      EXPECT_NEAR(before, after, 1e-3);
+      return rotated;
+    });
+  }
+}
+
+TEST(Swiglu, MatchesTheReferenceForLargeInputsToo) {
+  for (const Index F : {1, 9, 64, 100}) {
+    std::vector<float> x = random_floats(5 * 2 * F, 1);
+    for (float& v : x) v *= 100;
+    compare_backends("swiglu", [&](Backend& b) {
+      const Tensor out = b.allocate(5, F);
+      b.swiglu(upload(b, 5, 2 * F, x), out);
+      return download(b, out);
+    });
+  }
+}
+
+TEST(Rows, AreGatheredScatteredAndGuided) {
+  compare_backends("rows", [&](Backend& b) {
+    const Tensor x = upload(b, 6, 4, random_floats(24, 1)), out = b.allocate(3, 4), copy = b.allocate(6, 4);
+    const std::vector<Index> rows = {5, 0, 0};
+    b.gather_rows(x, rows, out);
+    b.scatter_rows(x, std::vector<Index>{3, 1, 0, 5, 4, 2}, copy);
+    b.guide(copy, upload(b, 6, 4, random_floats(24, 2)), 1.5f);
+    std::vector<float> all = download(b, out);
+    for (const float v : download(b, copy)) all.push_back(v);
+    return all;
+  });
+}
+
+TEST(Summarize, GivesTheClosedFormOfAKnownRow) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (NamedBackend& b : backends_under_test()) {
+    // Probabilities 1/2, 1/4, 1/4 and a hidden token; then a tie.
+    const Tensor logits = upload(
+        *b.backend, 2, 4, {std::log(0.25f), std::log(0.5f), -inf, std::log(0.25f), 3.0f, 1.0f, 3.0f, -2.0f});
+    const std::vector<LogitSummary> rows = b.backend->summarize(logits);
+    EXPECT_EQ(rows[0].best, 1);
+    EXPECT_NEAR(rows[0].probability, 0.5, 1e-6);
+    EXPECT_NEAR(rows[0].margin, 0.25, 1e-6);
+    EXPECT_NEAR(rows[0].entropy, 1.5 * std::log(2.0), 1e-6);
+    EXPECT_EQ(rows[1].best, 0);
+    EXPECT_NEAR(rows[1].margin, 0.0, 1e-12);
+  }
+}
+
+TEST(Instructions, Avx2GivesTheSameAnswersWithinTolerance) {
+  if (!has_cpu_backend()) GTEST_SKIP() << "this build has no cpu backend";
+  const auto small = make_cpu_backend({.threads = 2, .instructions = Instructions::kAvx2});
+  const auto oracle = make_reference_backend();
+  const HostWeight w(random_floats(100 * 300, 1), {100, 300}, DType::kBf16);
+  std::vector<std::vector<float>> results;
+  for (Backend* b : {small.get(), oracle.get()}) {
+    const auto linear = b->make_linear({{w.view}}, {});
+    const Tensor y = b->allocate(70, 100), x = upload(*b, 70, 300, random_floats(70 * 300, 2));
+    b->linear(x, *linear, Store::kOverwrite, y);
+    const Tensor one = b->allocate(1, 100);
+    b->linear(x.row_range(69, 1), *linear, Store::kOverwrite, one);
+    results.push_back(download(*b, y));
+    EXPECT_TRUE(std::ranges::equal(download(*b, one), std::span(results.back()).last(100)));
+  }
+  expect_close(results[0], results[1], "avx2");
+}
+
+}  // namespace
+}  // namespace buoy

@@ -1,0 +1,215 @@
+// The cpu backend: oneDNN for projections, SIMD kernels for the rest, rows shared out over a thread pool.
+#include <algorithm>
+#include <cstring>
+
+#include "buoy/base/error.h"
+#include "buoy/base/thread_pool.h"
+#include "buoy/compute/backend.h"
+#include "buoy/compute/cpu/cpu_attention.h"
+#include "buoy/compute/cpu/cpu_linear.h"
+#include "buoy/compute/cpu/kernels.h"
+#include "buoy/compute/host_memory.h"
+#include "buoy/compute/logits.h"
+
+namespace buoy {
+namespace {
+
+// Rows per task of the cheap row-wise operations: large enough that sharing out costs little.
+constexpr Index kRowsPerTask = 32;
+
+// Weights of half a layer up to this size stay in a core's cache while tiles pass by.
+constexpr Index kCachedWeightBytes = Index{2} << 20;
+
+class CpuBackend : public Backend {
+ public:
+  explicit CpuBackend(const CpuOptions& options)
+      : options_(options),
+        pool_(options.threads),
+        attention_(pool_),
+        scratch_(static_cast<std::size_t>(pool_.size())) {
+    limit_instructions(options.instructions);
+  }
+
+  std::string_view name() const override { return "cpu"; }
+
+  Tensor allocate(Index rows, Index cols) override { return memory_.allocate(rows, cols); }
+
+  void upload(std::span<const float> from, const Tensor& to) override {
+    check(std::ssize(from) == to.rows() * to.cols(), "upload fits");
+    for (Index r = 0; r < to.rows(); ++r)
+      std::copy_n(from.data() + r * to.cols(), to.cols(), to.row<float>(r));
+  }
+
+  void download(const Tensor& from, std::span<float> to) override {
+    check(std::ssize(to) == from.rows() * from.cols(), "download fits");
+    for (Index r = 0; r < from.rows(); ++r)
+      std::copy_n(from.row<float>(r), from.cols(), to.data() + r * from.cols());
+  }
+
+  std::unique_ptr<Linear> make_linear(std::span<const TensorView> weights,
+                                      std::span<const TensorView> biases) override {
+    return std::make_unique<CpuLinear>(weights, biases, options_.widen, matmuls_, pool_);
+  }
+
+  Tensor make_table(const TensorView& table) override { return view_on_host(table); }
+  Tensor make_vector(const TensorView& vector) override { return widen_vector(vector); }
+
+  void embed(const Tensor& table, std::span<const TokenId> ids, const Tensor& out) override {
+    const Index bytes = table.cols() * size_of(table.dtype());
+    for_rows(std::ssize(ids), [&](Index r) {
+      const char* row = table.row<const char>(0) + ids[static_cast<std::size_t>(r)] * bytes;
+      widen(row, table.dtype(), table.cols(), out.row<float>(r));
+    });
+  }
+
+  void rms_norm(const Tensor& x, const Tensor& weight, float epsilon, const Tensor& out) override {
+    for_rows(x.rows(), [&](Index r) {
+      rms_norm_row(x.row<float>(r), weight.row<float>(0), x.cols(), epsilon, out.row<float>(r));
+    });
+  }
+
+  void linear(const Tensor& x, const Linear& weights, Store store, const Tensor& y) override {
+    static_cast<const CpuLinear&>(weights).run(x, store, y, pool_, scratch_);
+  }
+
+  void rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) override {
+    for_rows(x.rows(), [&](Index r) {
+      const Index position = positions[static_cast<std::size_t>(r)];
+      rope_row(x.row<float>(r), x.cols() / D, D, table.cosines.row<float>(position),
+               table.sines.row<float>(position));
+    });
+  }
+
+  void swiglu(const Tensor& gate_up, const Tensor& out) override {
+    for_rows(out.rows(), [&](Index r) {
+      const float* gate = gate_up.row<float>(r);
+      swiglu_row(gate, gate + out.cols(), out.cols(), out.row<float>(r));
+    });
+  }
+
+  void gather_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override {
+    for_rows(std::ssize(rows), [&](Index r) {
+      std::copy_n(x.row<float>(rows[static_cast<std::size_t>(r)]), x.cols(), out.row<float>(r));
+    });
+  }
+
+  void scatter_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override {
+    for_rows(std::ssize(rows), [&](Index r) {
+      std::copy_n(x.row<float>(r), x.cols(), out.row<float>(rows[static_cast<std::size_t>(r)]));
+    });
+  }
+
+  void attention(const AttentionArgs& args, const Tensor& out) override { attention_.run(args, out); }
+
+  // Small layers are worked off tile by tile, each thread keeping its rows in cache from one end to the
+  // other; in large ones the weights would not stay there, and operation by operation is faster. The bits are
+  // the same.
+  void enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& qkv) override {
+    const auto& weights = static_cast<const CpuLinear&>(layer.qkv);
+    if (!stays_in_cache(weights.packed_bytes())) return Backend::enter_layer(layer, x, qkv);
+    const std::vector<Tensor> normed = tiles(x.cols());
+    for_tiles(x.rows(), [&](Index first, Index rows, std::size_t thread) {
+      const Tensor to = qkv.row_range(first, rows), mine = normed[thread].row_range(0, rows);
+      norm_rows(x.row_range(first, rows), layer.norm, layer.epsilon, mine);
+      weights.run_here(mine, Store::kOverwrite, to, scratch_[thread]);
+      for (Index r = 0; r < rows; ++r) {
+        const Index position = layer.positions[static_cast<std::size_t>(first + r)];
+        rope_row(to.row<float>(r), layer.rotated / layer.D, layer.D, layer.rope.cosines.row<float>(position),
+                 layer.rope.sines.row<float>(position));
+      }
+    });
+  }
+
+  void leave_layer(const LayerOutput& layer, const Tensor& attended, const Tensor& x) override {
+    const auto& o = static_cast<const CpuLinear&>(layer.o);
+    const auto& gate_up = static_cast<const CpuLinear&>(layer.gate_up);
+    const auto& down = static_cast<const CpuLinear&>(layer.down);
+    if (o.packed_bytes() == 0 ||
+        !stays_in_cache(o.packed_bytes() + gate_up.packed_bytes() + down.packed_bytes())) {
+      return Backend::leave_layer(layer, attended, x);
+    }
+    const std::vector<Tensor> normed = tiles(x.cols()), wide = tiles(gate_up.outputs()),
+                              gated = tiles(down.inputs());
+    for_tiles(x.rows(), [&](Index first, Index rows, std::size_t thread) {
+      const Tensor mine = x.row_range(first, rows), norm = normed[thread].row_range(0, rows);
+      const Tensor up = wide[thread].row_range(0, rows), product = gated[thread].row_range(0, rows);
+      o.run_here(attended.row_range(first, rows), Store::kAdd, mine, scratch_[thread]);
+      norm_rows(mine, layer.norm, layer.epsilon, norm);
+      gate_up.run_here(norm, Store::kOverwrite, up, scratch_[thread]);
+      for (Index r = 0; r < rows; ++r) {
+        const float* gate = up.row<float>(r);
+        swiglu_row(gate, gate + product.cols(), product.cols(), product.row<float>(r));
+      }
+      down.run_here(product, Store::kAdd, mine, scratch_[thread]);
+    });
+  }
+
+  void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override {
+    for_rows(conditional.rows(), [&](Index r) { guide_row(conditional, unconditional, scale, r); });
+  }
+
+  std::vector<LogitSummary> summarize(const Tensor& logits) override {
+    std::vector<LogitSummary> all(static_cast<std::size_t>(logits.rows()));
+    pool_.run(logits.rows(), [&](Index r, int) {
+      all[static_cast<std::size_t>(r)] =
+          summarize_row({logits.row<float>(r), static_cast<std::size_t>(logits.cols())});
+    });
+    return all;
+  }
+
+ private:
+  static bool stays_in_cache(Index weight_bytes) {
+    return weight_bytes > 0 && weight_bytes <= kCachedWeightBytes;
+  }
+
+  static void norm_rows(const Tensor& x, const Tensor& weight, float epsilon, const Tensor& out) {
+    for (Index r = 0; r < x.rows(); ++r) {
+      rms_norm_row(x.row<float>(r), weight.row<float>(0), x.cols(), epsilon, out.row<float>(r));
+    }
+  }
+
+  // One tile of working memory per thread.
+  std::vector<Tensor> tiles(Index cols) {
+    std::vector<Tensor> made;
+    for (int t = 0; t < pool_.size(); ++t) made.push_back(memory_.allocate(TileMatmul::kRows, cols));
+    return made;
+  }
+
+  // body(first row, rows, thread) for tiles of rows: whole ones, or smaller where there are too few for all
+  // threads. Heights are made of the rungs that matmuls have.
+  template <class Body>
+  void for_tiles(Index rows, const Body& body) {
+    const Index share = (rows + pool_.size() - 1) / pool_.size(), rung = share > 16 ? 16 : 4;
+    const Index height = std::clamp<Index>((share + rung - 1) / rung * rung, rung, TileMatmul::kRows);
+    pool_.run((rows + height - 1) / height, [&](Index task, int thread) {
+      body(task * height, std::min(height, rows - task * height), static_cast<std::size_t>(thread));
+    });
+  }
+
+  template <class Body>
+  void for_rows(Index rows, const Body& body) {
+    pool_.run((rows + kRowsPerTask - 1) / kRowsPerTask, [&](Index task, int) {
+      const Index last = std::min(rows, (task + 1) * kRowsPerTask);
+      for (Index r = task * kRowsPerTask; r < last; ++r) body(r);
+    });
+  }
+
+  CpuOptions options_;
+  HostPool memory_;
+  ThreadPool pool_;
+  CpuAttention attention_;
+  TileMatmuls matmuls_;
+  std::vector<std::vector<std::byte>> scratch_;  // per thread, for projections
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
+  return std::make_unique<CpuBackend>(options);
+}
+
+bool has_cpu_backend() {
+  return true;
+}
+
+}  // namespace buoy

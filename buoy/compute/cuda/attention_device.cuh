@@ -1,0 +1,46 @@
+// What the attention kernels share: which keys a query sees, scores in units of log 2, launch helpers.
+#pragma once
+
+#include "buoy/compute/cuda/attention_params.h"
+#include "buoy/compute/cuda/device.h"
+#include "buoy/compute/cuda/elements.cuh"
+
+namespace buoy::cuda {
+
+inline constexpr float kLog2E = 1.4426950408889634f;
+inline constexpr float kInfinity = __builtin_huge_valf();
+
+__device__ inline float exp2_fast(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// Keys [0, visible) of query t.
+__device__ inline int visible_keys(const AttentionView& view, const SequenceView& s, int t) {
+  return view.causal ? min(s.N, s.first_position + t + 1) : s.N;
+}
+
+// Added to a score, in units of log 2.
+__device__ inline float bias_of(const SequenceView& s, int h, int j) {
+  return s.key_bias == nullptr ? 0.0f : s.key_bias[static_cast<Index>(h) * s.bias_stride + j] * kLog2E;
+}
+
+__device__ inline float score_scale(const AttentionView& view) {
+  return kLog2E / sqrtf(static_cast<float>(view.D));
+}
+
+template <typename T>
+__device__ const T* head_of(const void* tensor, int head, int D) {
+  return static_cast<const T*>(tensor) + static_cast<Index>(head) * D;
+}
+
+// A kernel may use more than 48 KB of a multiprocessor's memory only after asking.
+template <class Kernel>
+void allow_shared(Kernel* kernel, int bytes) {
+  if (bytes <= 48 * 1024) return;
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+             "reserve shared memory");
+}
+
+}  // namespace buoy::cuda

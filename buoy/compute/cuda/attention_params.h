@@ -1,0 +1,100 @@
+// What the attention kernels know of a sequence. All pointers are the card's; types are float32 or bf16.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "buoy/base/types.h"
+
+namespace buoy::cuda {
+
+// Queries of one group stand together in blocks of this many.
+inline constexpr int kQueryBlock = 64;
+
+// A block of queries whose columns are summed together: order[first, first + kQueryBlock) of one group.
+struct GroupBlock {
+  int group;
+  int last_query;   // the largest among them
+  int first_query;  // where they follow one another (but for a last part of -1), the first; else -1
+};
+
+struct SequenceMaps;  // hopper/tensor_map.h
+
+// One sequence. Head h of q lies at column h·D, of k and v at h / (H / Hkv)·D.
+struct SequenceView {
+  const void *q, *k, *v;
+  void* out;
+  Index q_stride, k_stride, v_stride, out_stride;  // elements
+  int T, N;
+  int first_position;        // of the first query among the keys; kFull: unused
+  const float* key_bias;     // or null
+  int bias_stride;           // from head to head: N, or 0
+  const float* head_gain;    // [H] or null
+  const SequenceMaps* maps;  // of q, k and v for the copy engine; Hopper's kernels only
+
+  // Pass 1, when anything is measured: log-sum-exp of every row in units of log 2, +inf for a row that sees
+  // nothing; and the length of every row's output before gain.
+  float* lse;           // [H, T] or null
+  float* output_norms;  // [H, T] or null
+
+  // Pass 2: queries sorted by group, every group filled up to whole blocks with -1.
+  const int* order;                // [blocks · kQueryBlock]
+  const GroupBlock* group_blocks;  // [blocks]
+  int block_count, group_count;
+  float* ordered_lse;  // [H, blocks · kQueryBlock], lse in that order, +inf where there is no query
+  float* column_sums;  // [H, group_count, N] or null
+
+  // Rows that are looked at closely.
+  const int* rows;  // [R]
+  int R;
+  const signed char* key_groups;  // [N] or null
+  int key_group_count;
+  int* argmax;                  // [H, R], or null with the next three: only the matrix
+  float *max_weight, *entropy;  // [H, R]
+  float* key_mass;              // [H, R, key_group_count] or null
+  float* matrix;                // [H, R, N] or null
+
+  // Means over queries, and lengths of keys and values.
+  float *score_means, *cosine_means, *norm_means;  // [H, N] or null
+  float *key_norms, *value_norms;                  // [Hkv, N] or null
+  float* mean_output_norm;                         // [H] or null
+  float* uniform_norm;                             // [Hkv] or null
+  float* means_scratch;                            // [H, chunks, 2·D + 1]
+};
+
+// A batch of sequences of one layer. Grids cover the largest sequence; smaller ones leave early.
+struct AttentionView {
+  const SequenceView* sequences;  // [count], on the card
+  int count;
+  int H, Hkv, D;
+  int causal;  // 0 or 1
+  DType type;  // of q, k, v and out
+  int most_queries, most_keys, most_rows, most_blocks;
+};
+
+// Pass 1: outputs, and log-sum-exp and output norms where asked for.
+void run_plain_attention(const AttentionView& view, cudaStream_t stream);
+void run_mma_attention(const AttentionView& view, cudaStream_t stream);  // bf16, D 32, 64 or 128
+
+// Brings the log-sum-exp into the order of pass 2.
+void run_order(const AttentionView& view, cudaStream_t stream);
+
+// Pass 2: column sums, one owner per head and block of keys.
+void run_plain_columns(const AttentionView& view, cudaStream_t stream);
+void run_mma_columns(const AttentionView& view, cudaStream_t stream);  // bf16, D 32, 64 or 128
+
+// Both passes with Hopper's own instructions: bf16, D 64 or 128, compute capability 9.0.
+void run_hopper_attention(const AttentionView& view, cudaStream_t stream);
+void run_hopper_columns(const AttentionView& view, cudaStream_t stream);
+
+// Row statistics and whole rows, from q, k and the log-sum-exp.
+void run_plain_rows(const AttentionView& view, cudaStream_t stream);
+void run_mma_rows(const AttentionView& view, cudaStream_t stream);  // bf16, D 32, 64 or 128
+
+// Means over queries and key norms; means_scratch() floats are needed for each sequence.
+void run_means(const AttentionView& view, cudaStream_t stream);
+Index means_scratch(const AttentionView& view, Index T, Index N);
+
+// Value norms, the mean output norm, and what it would be under uniform attention.
+void run_norms(const AttentionView& view, cudaStream_t stream);
+
+}  // namespace buoy::cuda

@@ -1,0 +1,403 @@
+#include "buoy/compute/cuda/cuda_attention.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "buoy/base/error.h"
+#include "buoy/compute/cuda/hopper/tensor_map.h"
+
+namespace buoy::cuda {
+namespace {
+
+constexpr Index kAlignment = 256;         // bytes, of arrays in a shared block
+constexpr Index kStatisticsStep = 65536;  // bytes of a layer's answers are rounded up to this
+constexpr int kBlockStep = 8;             // and blocks of queries to this
+
+template <typename T>
+T round_up(T value, T step) {
+  return (value + step - 1) / step * step;
+}
+
+// A block of arrays that is laid out before it has an address: until relocate(), pointers into it are
+// offsets. Offset 0 is never used, so a null pointer stays one.
+class Block {
+ public:
+  template <typename T>
+  T* reserve(Index count) {
+    const Index at = size_;
+    size_ = round_up(size_ + count * Index{sizeof(T)}, kAlignment);
+    return reinterpret_cast<T*>(at);
+  }
+  Index size() const { return size_; }
+
+ private:
+  Index size_ = kAlignment;
+};
+
+template <typename T>
+Index offset_of(const T* pointer) {
+  return reinterpret_cast<Index>(pointer);
+}
+
+template <typename T>
+void relocate(T*& pointer, const void* base) {
+  if (pointer != nullptr) pointer = reinterpret_cast<T*>(reinterpret_cast<Index>(base) + offset_of(pointer));
+}
+
+// Arrays of the host in one block, so that a layer's plan travels at once.
+struct Inputs {
+  Block block;
+  std::vector<std::byte> bytes;
+
+  template <typename T>
+  const T* add(std::span<const T> values) {
+    const T* place = block.reserve<T>(std::ssize(values));
+    bytes.resize(static_cast<std::size_t>(block.size()));
+    if (!values.empty()) std::memcpy(bytes.data() + offset_of(place), values.data(), values.size_bytes());
+    return place;
+  }
+};
+
+// Queries sorted by group, each group filled up to whole blocks: then a block's columns go to one group.
+struct GroupOrder {
+  std::vector<int> order;
+  std::vector<GroupBlock> blocks;
+
+  explicit GroupOrder(const AttentionRequest& want) {
+    std::vector<std::vector<int>> members(static_cast<std::size_t>(want.group_count));
+    for (std::size_t t = 0; t < want.query_groups.size(); ++t) {
+      if (want.query_groups[t] >= 0) {
+        members[static_cast<std::size_t>(want.query_groups[t])].push_back(static_cast<int>(t));
+      }
+    }
+    for (std::size_t g = 0; g < members.size(); ++g) {
+      for (std::size_t first = 0; first < members[g].size(); first += kQueryBlock) {
+        const std::size_t count = std::min<std::size_t>(kQueryBlock, members[g].size() - first);
+        const auto begin = members[g].begin() + static_cast<std::ptrdiff_t>(first);
+        order.insert(order.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
+        order.insert(order.end(), kQueryBlock - count, -1);
+        const int start = members[g][first], last = members[g][first + count - 1];
+        const bool follow = last - start == static_cast<int>(count) - 1;
+        blocks.push_back({static_cast<int>(g), last, follow ? start : -1});
+      }
+    }
+  }
+};
+
+// The kernels that score queries against keys, by what the card and the head size allow.
+struct Passes {
+  void (*attention)(const AttentionView&, cudaStream_t);
+  void (*columns)(const AttentionView&, cudaStream_t);
+  void (*rows)(const AttentionView&, cudaStream_t);
+};
+constexpr Passes kPlain{run_plain_attention, run_plain_columns, run_plain_rows};
+constexpr Passes kMma{run_mma_attention, run_mma_columns, run_mma_rows};
+constexpr Passes kHopper{run_hopper_attention, run_hopper_columns, run_mma_rows};
+
+const Passes& passes_for(const AttentionView& view, const Device& device) {
+  if (view.type != DType::kBf16 || (view.D != 32 && view.D != 64 && view.D != 128)) return kPlain;
+  const bool hopper = device.major == 9 && device.minor == 0 && view.D != 32;
+  return hopper ? kHopper : kMma;
+}
+
+// What a layer's attention is to run.
+struct Work {
+  AttentionView view;
+  const Passes* passes;
+  bool columns, means, norms, rows;
+  // Where something is measured: the small kernels run beside the large ones.
+  cudaStream_t aside;
+  cudaEvent_t begun, attended, measured;
+};
+
+void run_work(const Work& work, cudaStream_t stream) {
+  const AttentionView& view = work.view;
+  const bool aside = work.means || work.norms || work.rows;
+  const auto order = [](cudaEvent_t event, cudaStream_t first, cudaStream_t then) {
+    check_cuda(cudaEventRecord(event, first), "record an event");
+    check_cuda(cudaStreamWaitEvent(then, event), "order streams");
+  };
+  if (work.means) {  // of queries and keys alone
+    order(work.begun, stream, work.aside);
+    run_means(view, work.aside);
+  }
+  work.passes->attention(view, stream);
+  if (aside) order(work.attended, stream, work.aside);
+  if (work.rows) work.passes->rows(view, work.aside);
+  if (work.norms) run_norms(view, work.aside);
+  if (work.columns) {
+    run_order(view, stream);
+    work.passes->columns(view, stream);
+  }
+  if (aside) order(work.measured, work.aside, stream);
+}
+
+struct Clearing {
+  void* memory;
+  Index bytes;
+};
+
+void clear(const Clearing& what, cudaStream_t stream) {
+  check_cuda(cudaMemsetAsync(what.memory, 0, static_cast<std::size_t>(what.bytes), stream),
+             "clear statistics");
+}
+
+std::vector<int> as_ints(std::span<const Index> values) {
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+// One call on its way to the kernels.
+struct CudaAttention::Plan {
+  std::vector<SequenceView> views;
+  Inputs inputs;
+  Block outputs;
+  std::vector<Piece> pieces;
+  std::vector<std::shared_ptr<Buffer>> scratch;
+  bool columns = false, means = false, norms = false, rows = false;
+
+  // Room on the card for an array of the answer, if it was asked for.
+  template <typename T>
+  T* answer(std::vector<T>& array) {
+    if (array.empty()) return nullptr;
+    T* place = outputs.reserve<T>(std::ssize(array));
+    pieces.push_back({offset_of(place), std::ssize(array) * Index{sizeof(T)}, array.data()});
+    return place;
+  }
+};
+
+void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
+  check_attention(args, out);
+  settle();
+  Plan plan;
+  AttentionView view{.count = static_cast<int>(args.sequences.size()),
+                     .H = static_cast<int>(args.H),
+                     .Hkv = static_cast<int>(args.Hkv),
+                     .D = static_cast<int>(args.D),
+                     .causal = args.mask == Mask::kCausal ? 1 : 0,
+                     .type = args.q.dtype()};
+  check(out.dtype() == args.q.dtype(), "outputs have the queries' type");
+  check(args.D <= 256, "heads have at most 256 dimensions");
+  for (const AttentionSequence& s : args.sequences) {
+    check(s.T <= INT32_MAX && s.k.rows() <= INT32_MAX, "a sequence's length fits an int");
+    plan.views.push_back(describe(args, s, out, plan));
+    if (&passes_for(view, device_) == &kHopper && s.T > 0) add_maps(args, s, plan);
+    if (s.request != nullptr) add_statistics(args, s, view, plan);
+    const SequenceView& made = plan.views.back();
+    view.most_queries = std::max(view.most_queries, made.T);
+    view.most_keys = std::max(view.most_keys, made.N);
+    view.most_rows = std::max(view.most_rows, made.R);
+    view.most_blocks = std::max(view.most_blocks, made.block_count);
+  }
+  if (view.most_queries == 0) return;
+  place(plan);
+  // Steps of a generation differ a little in these; grids a little larger make them the same work.
+  view.most_keys = round_up(view.most_keys, 256);
+  view.most_rows = round_up(view.most_rows, 32);
+  view.most_blocks = round_up(view.most_blocks, kBlockStep);
+  view.sequences = queue_->send(std::span<const SequenceView>(plan.views));
+  run_passes(view, plan);
+  for (const AttentionSequence& s : args.sequences) {
+    if (s.request != nullptr && s.request->matrix) fetch_matrix(view, s, plan.views[number_of(args, s)]);
+    if (s.request != nullptr && s.request->states) fetch_states(args, s);
+  }
+  send_statistics(std::move(plan.pieces), plan.outputs.size());
+  if (args.delivery == Delivery::kNow) settle();
+}
+
+std::size_t CudaAttention::number_of(const AttentionArgs& args, const AttentionSequence& s) {
+  return static_cast<std::size_t>(&s - args.sequences.data());
+}
+
+// Everything but what is measured.
+SequenceView CudaAttention::describe(const AttentionArgs& args, const AttentionSequence& s, const Tensor& out,
+                                     Plan& plan) {
+  SequenceView view{};
+  const Tensor q = args.q.row_range(s.first_row, s.T), to = out.row_range(s.first_row, s.T);
+  view.q = address(q);
+  view.k = address(s.k);
+  view.v = address(s.v);
+  view.out = address(to);
+  view.q_stride = q.stride();
+  view.k_stride = s.k.stride();
+  view.v_stride = s.v.stride();
+  view.out_stride = to.stride();
+  view.T = static_cast<int>(s.T);
+  view.N = static_cast<int>(s.k.rows());
+  view.first_position = static_cast<int>(s.first_position);
+  if (!s.key_bias.empty()) {
+    view.key_bias = plan.inputs.add(s.key_bias);
+    view.bias_stride = std::ssize(s.key_bias) == s.k.rows() ? 0 : view.N;
+  }
+  if (!s.head_gain.empty()) view.head_gain = plan.inputs.add(s.head_gain);
+  return view;
+}
+
+void CudaAttention::add_maps(const AttentionArgs& args, const AttentionSequence& s, Plan& plan) {
+  const Tensor q = args.q.row_range(s.first_row, s.T);
+  const SequenceMaps maps{.q = describe_for_copies(q, kTileRows),
+                          .k = describe_for_copies(s.k, kTileRows),
+                          .v = describe_for_copies(s.v, kTileRows),
+                          .query_block = describe_for_copies(q, kQueryBlock),
+                          .query = describe_for_copies(q, 1)};
+  plan.views.back().maps = plan.inputs.add(std::span<const SequenceMaps>(&maps, 1));
+}
+
+void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSequence& s,
+                                   const AttentionView& batch, Plan& plan) {
+  prepare_stats(args, s);
+  SequenceView& view = plan.views.back();
+  const AttentionRequest& want = *s.request;
+  AttentionStats& stats = *s.stats;
+  const auto scratch = [&](Index floats) {
+    plan.scratch.push_back(pool_.allocate(floats * Index{sizeof(float)}));
+    return static_cast<float*>(plan.scratch.back()->data());
+  };
+  view.lse = scratch(args.H * s.T);
+  if (!want.query_groups.empty()) {
+    const GroupOrder groups(want);
+    view.order = plan.inputs.add(std::span<const int>(groups.order));
+    view.group_blocks = plan.inputs.add(std::span<const GroupBlock>(groups.blocks));
+    view.block_count = static_cast<int>(groups.blocks.size());
+    view.group_count = want.group_count;
+    view.ordered_lse = scratch(args.H * round_up(view.block_count, kBlockStep) * kQueryBlock);
+    view.column_sums = plan.answer(stats.column_sums);
+    plan.columns = true;
+  }
+  if (!want.rows.empty()) {
+    view.rows = plan.inputs.add(std::span<const int>(as_ints(want.rows)));
+    view.R = static_cast<int>(want.rows.size());
+    plan.rows = true;
+    view.argmax = plan.answer(stats.argmax);
+    view.max_weight = plan.answer(stats.max_weight);
+    view.entropy = plan.answer(stats.entropy);
+    if (!want.key_groups.empty()) {
+      view.key_groups = plan.inputs.add(std::span<const std::int8_t>(want.key_groups));
+      view.key_group_count = want.key_group_count;
+      view.key_mass = plan.answer(stats.key_mass);
+    }
+  }
+  if (want.qk_means) {
+    view.score_means = plan.answer(stats.score_means);
+    view.cosine_means = plan.answer(stats.cosine_means);
+    view.norm_means = plan.answer(stats.norm_means);
+    view.key_norms = plan.answer(stats.key_norms);
+    view.means_scratch = scratch(means_scratch(batch, s.T, s.k.rows()));
+    plan.means = true;
+  }
+  if (want.output_norms) {
+    view.output_norms = scratch(args.H * s.T);
+    view.mean_output_norm = plan.answer(stats.mean_output_norm);
+    view.uniform_norm = plan.answer(stats.uniform_norm);
+    view.value_norms = plan.answer(stats.value_norms);
+    plan.norms = true;
+  }
+}
+
+// Gives the plan's arrays their addresses: the inputs are sent, room for the answers is made.
+void CudaAttention::place(Plan& plan) {
+  const void* inputs =
+      plan.inputs.bytes.empty() ? nullptr : queue_->send(std::span<const std::byte>(plan.inputs.bytes));
+  if (!plan.pieces.empty()) {
+    const Index bytes = round_up(plan.outputs.size(), kStatisticsStep);
+    if (bytes > statistics_capacity_) {
+      statistics_ = pool_.allocate(bytes);
+      statistics_capacity_ = bytes;
+    }
+    queue_->add(clear, {statistics_->data(), bytes});  // groups without a query are never written
+  }
+  for (SequenceView& view : plan.views) {
+    relocate(view.maps, inputs);
+    relocate(view.key_bias, inputs);
+    relocate(view.head_gain, inputs);
+    relocate(view.order, inputs);
+    relocate(view.group_blocks, inputs);
+    relocate(view.rows, inputs);
+    relocate(view.key_groups, inputs);
+    const void* outputs = statistics_ == nullptr ? nullptr : statistics_->data();
+    relocate(view.argmax, outputs);
+    for (float* SequenceView::*field :
+         {&SequenceView::column_sums, &SequenceView::max_weight, &SequenceView::entropy,
+          &SequenceView::key_mass, &SequenceView::score_means, &SequenceView::cosine_means,
+          &SequenceView::norm_means, &SequenceView::key_norms, &SequenceView::value_norms,
+          &SequenceView::mean_output_norm, &SequenceView::uniform_norm}) {
+      relocate(view.*field, outputs);
+    }
+  }
+}
+
+void CudaAttention::run_passes(const AttentionView& view, const Plan& plan) {
+  queue_->add(run_work, {.view = view,
+                         .passes = &passes_for(view, device_),
+                         .columns = plan.columns,
+                         .means = plan.means,
+                         .norms = plan.norms,
+                         .rows = plan.rows,
+                         .aside = aside_,
+                         .begun = begun_,
+                         .attended = attended_,
+                         .measured = measured_});
+}
+
+// The whole A of one sequence: the row kernel over all rows. Waits for it.
+void CudaAttention::fetch_matrix(AttentionView view, const AttentionSequence& s, SequenceView whole) {
+  std::vector<int> rows(static_cast<std::size_t>(s.T));
+  std::iota(rows.begin(), rows.end(), 0);
+  std::vector<float>& matrix = s.stats->matrix;
+  const auto bytes = matrix.size() * sizeof(float);
+  const std::shared_ptr<Buffer> on_card = pool_.allocate(static_cast<Index>(bytes));
+  whole.rows = queue_->send(std::span<const int>(rows));
+  whole.R = whole.T;
+  whole.argmax = nullptr;
+  whole.key_mass = nullptr;
+  whole.matrix = static_cast<float*>(on_card->data());
+  view.sequences = queue_->send(std::span<const SequenceView>(&whole, 1));
+  view.count = 1;
+  view.most_rows = whole.R;
+  queue_->add(passes_for(view, device_).rows, view);
+  check_cuda(cudaMemcpyAsync(matrix.data(), on_card->data(), bytes, cudaMemcpyDeviceToHost, queue_->start()),
+             "read a matrix");
+  queue_->wait();
+}
+
+// Queries and keys, head by head. Waits for them.
+void CudaAttention::fetch_states(const AttentionArgs& args, const AttentionSequence& s) {
+  const auto fetch = [&](const Tensor& from, Index heads, std::vector<float>& to) {
+    std::vector<float> rows(to.size());
+    download(from, rows, pool_, *queue_);
+    auto next = to.begin();
+    for (Index h = 0; h < heads; ++h) {
+      for (Index r = 0; r < from.rows(); ++r) {
+        next = std::copy_n(rows.begin() + r * from.cols() + h * args.D, args.D, next);
+      }
+    }
+  };
+  fetch(args.q.row_range(s.first_row, s.T), args.H, s.stats->query_states);
+  fetch(s.k, args.Hkv, s.stats->key_states);
+}
+
+// Starts the copy home on a stream of its own: the next kernels need not wait for it.
+void CudaAttention::send_statistics(std::vector<Piece> pieces, Index bytes) {
+  if (pieces.empty()) return;
+  pieces_ = std::move(pieces);
+  computed_.record(queue_->start());
+  computed_.hold_back(copies_);
+  check_cuda(cudaMemcpyAsync(arrived_.reserve(bytes), statistics_->data(), static_cast<std::size_t>(bytes),
+                             cudaMemcpyDeviceToHost, copies_),
+             "read statistics");
+  copied_.record(copies_);
+}
+
+void CudaAttention::settle() {
+  if (pieces_.empty()) return;
+  queue_->start();  // the card goes on meanwhile
+  copied_.wait();
+  for (const Piece& piece : pieces_) {
+    std::memcpy(piece.to, arrived_.reserve(0) + piece.offset, static_cast<std::size_t>(piece.bytes));
+  }
+  pieces_.clear();
+}
+
+}  // namespace buoy::cuda

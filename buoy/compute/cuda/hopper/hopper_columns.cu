@@ -1,0 +1,255 @@
+// Pass 2 on Hopper: a block owns 256 keys of a head, 128 for each of two groups of warps, and walks the
+// queries group by group, 64 at a time. A thread sums the weights of its two queries for each of its 32 keys
+// in registers; where a group ends, the threads add up. Two such blocks share a multiprocessor: while one
+// group of warps computes exponentials, the tensor cores score for another.
+#include "buoy/compute/cuda/hopper/barrier.cuh"
+#include "buoy/compute/cuda/hopper/wgmma.cuh"
+
+namespace buoy::cuda {
+namespace {
+
+constexpr int kGroupThreads = 128, kGroups = 2, kThreads = kGroups * kGroupThreads;
+constexpr int kKeys = kTileRows, kScores = kKeys / 2, kSums = kKeys / 4;  // of a group of warps
+constexpr int kStages = 2, kNotes = 4;  // notes are read after the queries have been let go
+constexpr int kNote = kQueryBlock * static_cast<int>(sizeof(float));
+
+// Where the blocks of queries lie. In shared memory: global memory would be read anew for every block.
+struct Source {
+  const float* lse;  // of this head
+  const int* order;
+  const GroupBlock* groups;
+  const SequenceMaps* maps;
+  int blocks;
+  int first_seeing;  // the first query that sees one of the keys
+};
+
+template <int D>
+struct Shared {
+  uint4 keys[kGroups][kKeys * D / kVector];
+  uint4 queries[kStages][kQueryBlock * D / kVector];
+  uint4 lse[kNotes][kNote / 16];    // floats; +inf: no query
+  uint4 order[kNotes][kNote / 16];  // ints, the queries' numbers; under a causal mask only
+  int group[kNotes];
+  float bias[kGroups][kKeys];                       // of the keys, in units of log 2
+  float parts[kGroups][4][kKeys];                   // sums of each warp
+  Barrier keys_here, here[kStages], done[kStages];  // a block has come; every warp has scored it
+  Source source;
+};
+
+// How many blocks of queries see one of the keys; for a whole warp.
+__device__ int count_blocks(const Source& source) {
+  int seen = 0;
+  for (int b = 0; b < source.blocks; b += 32) {
+    const int mine = b + static_cast<int>(threadIdx.x % 32);
+    const bool sees = mine < source.blocks && source.groups[mine].last_query >= source.first_seeing;
+    seen += __popc(__ballot_sync(~0u, sees));
+  }
+  return __shfl_sync(~0u, seen, 0);  // for the compiler to see that all have the same
+}
+
+// Has the copy engine bring those blocks one after the other, with their notes; for one whole warp.
+template <int D>
+class Feeder {
+ public:
+  __device__ Feeder(Shared<D>& shared, int h, int causal)
+      : shared_(shared), h_(h), causal_(causal), coming_(shared.source.groups[0]) {}
+
+  // The next one, as number `turn`. There must be one.
+  __device__ __forceinline__ void copy_next(int turn) {
+    const Source& from = shared_.source;
+    while (coming_.last_query < from.first_seeing) coming_ = from.groups[++block_];
+    const GroupBlock now = coming_;
+    const int at = block_ * kQueryBlock, stage = turn % kStages, note = turn % kNotes;
+    const int lane = threadIdx.x % 32;
+    if (block_ + 1 < from.blocks) coming_ = from.groups[++block_];  // read now, needed in a later turn
+    Barrier& here = shared_.here[stage];
+    uint4* queries = shared_.queries[stage];
+    if (lane == 0) {
+      shared_.group[note] = now.group;
+      here.expect(kQueryBlock * D * static_cast<int>(sizeof(Bf16)) + (causal_ ? 2 : 1) * kNote);
+      copy_bytes(from.lse + at, kNote, shared_.lse[note], here);
+      if (causal_) copy_bytes(from.order + at, kNote, shared_.order[note], here);
+      if (now.first_query >= 0) {
+        copy_boxes<D, kQueryBlock>(from.maps->query_block, h_ * D, now.first_query, queries, here);
+      }
+    }
+    __syncwarp();
+    if (now.first_query >= 0) return;
+    for (int r = lane; r < kQueryBlock; r += 32) {  // where there is no query any will do: its lse is +inf
+      copy_boxes<D, 1, kQueryBlock>(from.maps->query, h_ * D, max(0, from.order[at + r]), queries + r * 8,
+                                    here);
+    }
+  }
+
+ private:
+  Shared<D>& shared_;
+  int h_, causal_, block_ = 0;
+  GroupBlock coming_;
+};
+
+// scores = 64 queries · the group's keys, in the background.
+template <int D>
+__device__ __forceinline__ void start_scores(const uint4* queries, const uint4* keys,
+                                             float (&scores)[kScores]) {
+  const std::uint64_t left = describe_tile(queries, 16), right = describe_tile(keys, 16);
+#pragma unroll
+  for (int step = 0; step < D / 16; ++step) {
+    const int chunk = step % 4 * 2;
+    multiply_128(scores, tile_at(left, step / 4 * kQueryBlock * 8 + chunk),
+                 tile_at(right, step / 4 * kKeys * 8 + chunk), step > 0 ? 1 : 0);
+  }
+  close_products();
+}
+
+// What a group of warps works on.
+struct Task {
+  const SequenceView& s;
+  int first, h, causal;  // first key; head
+  int group;             // which of the block's
+};
+
+// Adds the weights of a thread's two queries to the sums of its keys; key number i is 8·(i/2) + 2·(lane%4) +
+// i%2. `simple`: nothing is hidden or biased. `hidden`: what to add to a query's number to get the first key
+// it does not see; past all keys where everything is visible.
+template <int D>
+__device__ __forceinline__ void fold(const Shared<D>& shared, const Task& task, int turn, bool simple,
+                                     int hidden, float scale, const float (&scores)[kScores],
+                                     float (&sums)[kSums]) {
+  const int lane = threadIdx.x % 32, row = threadIdx.x % kGroupThreads / 32 * 16 + lane / 4;
+  const auto* lse = reinterpret_cast<const float*>(shared.lse[turn % kNotes]);
+  const float subtract[2] = {lse[row], lse[row + 8]};
+  if (simple) {
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      sums[i / 4 * 2 + i % 2] += exp2_fast(fmaf(scores[i], scale, -subtract[i % 4 / 2]));
+    }
+    return;
+  }
+  const auto* order = reinterpret_cast<const int*>(shared.order[turn % kNotes]);
+  const int seen[2] = {task.causal ? order[row] + hidden : hidden,
+                       task.causal ? order[row + 8] + hidden : hidden};
+#pragma unroll
+  for (int i = 0; i < kScores; ++i) {
+    const int key = i / 4 * 8 + 2 * (lane % 4) + i % 2, half = i % 4 / 2;
+    const float weight = exp2_fast(fmaf(scores[i], scale, shared.bias[task.group][key]) - subtract[half]);
+    sums[i / 4 * 2 + i % 2] += task.first + key < seen[half] ? weight : 0.0f;
+  }
+}
+
+// The group's warps wait for one another.
+__device__ __forceinline__ void meet(int group) {
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(kGroupThreads) : "memory");
+}
+
+// Adds up the sums of all threads, writes them for a group of queries and begins the next.
+template <int D>
+__device__ __forceinline__ void flush(const Task& task, int queries, float (&sums)[kSums],
+                                      Shared<D>& shared) {
+  const SequenceView& s = task.s;
+  const int thread = threadIdx.x % kGroupThreads, warp = thread / 32, lane = thread % 32;
+  auto& parts = shared.parts[task.group];
+#pragma unroll
+  for (int i = 0; i < kSums; ++i) {
+    float total = sums[i];
+#pragma unroll
+    for (int step = 4; step < 32; step *= 2) total += __shfl_xor_sync(~0u, total, step);
+    if (lane < 4) parts[warp][i / 2 * 8 + 2 * lane + i % 2] = total;
+    sums[i] = 0;
+  }
+  meet(task.group);
+  const int key = task.first + thread;
+  if (key < s.N) {
+    s.column_sums[(static_cast<Index>(task.h) * s.group_count + queries) * s.N + key] =
+        parts[0][thread] + parts[1][thread] + parts[2][thread] + parts[3][thread];
+  }
+  meet(task.group);
+}
+
+template <int D>
+__device__ __forceinline__ void sum_columns(const AttentionView& view, const Task& task, Shared<D>& shared) {
+  const SequenceView& s = task.s;
+  const int lane = threadIdx.x % 32, causal = task.causal;
+  const float scale = score_scale(view);
+  const int hidden = causal ? s.first_position + 1 : s.N;
+  const bool simple = !causal && s.key_bias == nullptr;
+  const int turns = count_blocks(shared.source);
+  if (turns == 0) {
+    shared.keys_here.wait(0);  // nobody leaves while the copy engine writes to the block's memory
+    return;
+  }
+  // The first warp has the copy engine bring the next block, where the one before was.
+  Feeder<D> feeder(shared, task.h, causal);
+  const auto feed = [&](int turn) {
+    if (threadIdx.x >= 32 || turn >= turns) return;
+    if (turn >= kStages) shared.done[turn % kStages].wait(turn / kStages - 1);
+    feeder.copy_next(turn);
+  };
+  feed(0);
+  float scores[kScores], sums[kSums] = {};
+  int group = -1;
+  shared.keys_here.wait(0);
+  for (int turn = 0; turn < turns; ++turn) {
+    shared.here[turn % kStages].wait(turn / kStages);
+    begin_products();
+    start_scores<D>(shared.queries[turn % kStages], shared.keys[task.group], scores);
+    feed(turn + 1);
+    wait_products<0>();
+    settle_sums(scores);
+    if (lane == 0) shared.done[turn % kStages].arrive();
+    const int next = __shfl_sync(~0u, shared.group[turn % kNotes], 0);
+    if (next != group && group >= 0) flush<D>(task, group, sums, shared);
+    group = next;
+    fold(shared, task, turn, simple, hidden, scale, scores, sums);
+  }
+  flush<D>(task, group, sums, shared);
+}
+
+template <int D>
+__global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view) {
+  extern __shared__ uint4 memory[];
+  auto& shared = aligned_shared<Shared<D>>(memory);
+  const SequenceView& s = view.sequences[blockIdx.z];
+  const int first = static_cast<int>(blockIdx.x) * kKeys * kGroups, h = static_cast<int>(blockIdx.y);
+  if (s.column_sums == nullptr || first >= s.N || s.block_count == 0) return;
+  const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x / kGroupThreads), 0);
+  const Task task{s, first + group * kKeys, h, view.causal, group};
+  const int mine = task.first + threadIdx.x % kGroupThreads;
+  shared.bias[group][threadIdx.x % kGroupThreads] = mine < s.N ? bias_of(s, h, mine) : -kInfinity;
+  if (threadIdx.x == 0) {
+    shared.keys_here.init(1);
+    for (Barrier& barrier : shared.here) barrier.init(1);
+    for (Barrier& barrier : shared.done) barrier.init(kThreads / 32);
+    publish_barriers();
+    refresh_map(s.maps->k);
+    refresh_map(s.maps->query_block);
+    refresh_map(s.maps->query);
+    shared.source = {s.ordered_lse + static_cast<Index>(h) * s.block_count * kQueryBlock,
+                     s.order,
+                     s.group_blocks,
+                     s.maps,
+                     s.block_count,
+                     view.causal ? first - s.first_position : 0};
+    shared.keys_here.expect(kGroups * kKeys * D * static_cast<int>(sizeof(Bf16)));
+    for (int g = 0; g < kGroups; ++g) {
+      copy_boxes<D, kKeys>(s.maps->k, h / (view.H / view.Hkv) * D, first + g * kKeys, shared.keys[g],
+                           shared.keys_here);
+    }
+  }
+  __syncthreads();
+  sum_columns<D>(view, task, shared);
+}
+
+}  // namespace
+
+void run_hopper_columns(const AttentionView& view, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(divide_up(view.most_keys, kKeys * kGroups)),
+                  static_cast<unsigned>(view.H), static_cast<unsigned>(view.count));
+  with_hopper_head_size(view.D, [&](auto size) {
+    constexpr int kShared = sizeof(Shared<size()>) + kAlignmentSlack;
+    allow_shared(columns_kernel<size()>, kShared);
+    columns_kernel<size()><<<grid, kThreads, kShared, stream>>>(view);
+  });
+  check_launch("column sums");
+}
+
+}  // namespace buoy::cuda

@@ -1,0 +1,287 @@
+// Column means of scores, cosines and norms in O(N·D): Σ_i q_i·k_j = (Σ_i q_i)·k_j, with the queries summed
+// in chunks of positions so that a causal key adds only those that see it.
+#include "buoy/compute/cuda/attention_device.cuh"
+
+namespace buoy::cuda {
+namespace {
+
+constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int kChunk = 32;       // positions summed together under a causal mask: they lie in shared memory
+constexpr int kFullChunk = 256;  // under a full mask, where only sums are kept
+constexpr int kMaxD = 256;
+
+__host__ __device__ int chunk_count(int causal, Index T, Index N) {
+  return static_cast<int>(causal ? (N + kChunk - 1) / kChunk : (T + kFullChunk - 1) / kFullChunk);
+}
+
+// One chunk's queries and their directions as rows of shared memory, [kChunk, D] each, zero where there is no
+// query; lengths beside them.
+struct ChunkRows {
+  float *queries, *directions, *lengths;
+};
+
+template <typename T>
+__device__ ChunkRows load_chunk(const AttentionView& view, const SequenceView& s, int h, int chunk,
+                                float* memory) {
+  const int D = view.D, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const ChunkRows rows{memory, memory + kChunk * D, memory + 2 * kChunk * D};
+  for (int r = warp; r < kChunk; r += kWarps) {
+    const int t = chunk * kChunk + r - s.first_position;
+    const bool there = t >= 0 && t < s.T;
+    const T* q = head_of<T>(s.q, h, D) + (there ? t : 0) * s.q_stride;
+    float squares = 0;
+    for (int d = lane; d < D; d += 32) {
+      const float x = there ? widened(q[d]) : 0.0f;
+      rows.queries[r * D + d] = x;
+      squares = fmaf(x, x, squares);
+    }
+    const float length = sqrtf(warp_sum(squares)), inverse = length > 0 ? 1 / length : 0.0f;
+    for (int d = lane; d < D; d += 32) rows.directions[r * D + d] = rows.queries[r * D + d] * inverse;
+    if (lane == 0) rows.lengths[r] = length;
+  }
+  __syncthreads();
+  return rows;
+}
+
+// Turns rows into sums from a row to the last one.
+__device__ void sum_from_below(const ChunkRows& rows, int D) {
+  for (int c = threadIdx.x; c < 2 * D + 1; c += kThreads) {
+    float* column = c < 2 * D ? rows.queries + (c < D ? c : kChunk * D + c - D) : rows.lengths;
+    const int stride = c < 2 * D ? D : 1;
+    float sum = 0;
+    for (int r = kChunk - 1; r >= 0; --r) column[r * stride] = sum += column[r * stride];
+  }
+  __syncthreads();
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) causal_sums_kernel(AttentionView view) {
+  extern __shared__ float memory[];
+  const SequenceView& s = view.sequences[blockIdx.z];
+  const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, chunks = chunk_count(view.causal, s.T, s.N);
+  if (s.score_means == nullptr || chunk >= chunks) return;
+  const ChunkRows rows = load_chunk<T>(view, s, h, chunk, memory);
+  sum_from_below(rows, D);
+  float* to = s.means_scratch + (static_cast<Index>(h) * chunks + chunk) * (2 * D + 1);
+  for (int d = threadIdx.x; d < D; d += kThreads) {
+    to[d] = rows.queries[d];
+    to[D + d] = rows.directions[d];
+  }
+  if (threadIdx.x == 0) to[2 * D] = rows.lengths[0];
+}
+
+// How a warp shares out rows of D under a full mask: `lanes` lanes a row, each with kOwn neighbouring
+// dimensions, 32 / lanes rows at once. Whole vectors where the head size allows it.
+template <int kOwn>
+struct Share {
+  int lanes, rows, row, first;  // this lane's row among those at once, and its first dimension
+
+  __device__ explicit Share(int D) {
+    const int lane = threadIdx.x % 32;
+    lanes = kOwn == kVector ? D / kVector : 32;
+    rows = 32 / lanes;
+    row = lane / lanes;
+    first = lane % lanes * kOwn;
+  }
+  template <typename T>
+  __device__ void load(const T* head, int D, bool there, float (&to)[kOwn]) const {
+    if constexpr (kOwn == kVector) {
+      load_vector(head + first, to);
+#pragma unroll
+      for (float& x : to) x = there ? x : 0.0f;
+    } else {
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) to[i] = there && first + i < D ? widened(head[first + i]) : 0.0f;
+    }
+  }
+  __device__ float sum(float x) const {  // over a row's lanes
+    for (int step = lanes / 2; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
+    return x;
+  }
+};
+
+// The same under a full mask: every lane keeps the sums of its dimensions over the rows it has seen.
+template <typename T, int kOwn>
+__global__ void __launch_bounds__(kThreads) full_sums_kernel(AttentionView view) {
+  __shared__ float parts[kWarps][2 * 32 * kOwn];
+  __shared__ float part_lengths[kWarps][32];
+  const SequenceView& s = view.sequences[blockIdx.z];
+  const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, chunks = chunk_count(0, s.T, s.N);
+  if (s.score_means == nullptr || chunk >= chunks) return;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const Share<kOwn> share(D);
+  const T* head = head_of<T>(s.q, h, D);
+  float sums[kOwn] = {}, directions[kOwn] = {}, lengths = 0;
+  const int end = min(s.T, (chunk + 1) * kFullChunk);
+#pragma unroll 4
+  for (int t = chunk * kFullChunk + warp * share.rows; t < end; t += kWarps * share.rows) {
+    const int mine = t + share.row;
+    float x[kOwn], squares = 0;
+    share.load(head + min(mine, s.T - 1) * s.q_stride, D, mine < end, x);
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) squares = fmaf(x[i], x[i], squares);
+    const float length = sqrtf(share.sum(squares)), inverse = length > 0 ? 1 / length : 0.0f;
+    lengths += length;
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) sums[i] += x[i], directions[i] = fmaf(x[i], inverse, directions[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    parts[warp][lane * kOwn + i] = sums[i];
+    parts[warp][32 * kOwn + lane * kOwn + i] = directions[i];
+  }
+  part_lengths[warp][lane] = lengths;
+  __syncthreads();
+  float* to = s.means_scratch + (static_cast<Index>(h) * chunks + chunk) * (2 * D + 1);
+  for (int c = threadIdx.x; c < 2 * D + 1; c += kThreads) {
+    float total = 0;
+    for (int w = 0; w < kWarps; ++w) {
+      for (int r = 0; r < share.rows; ++r) {
+        const int at = r * share.lanes * kOwn + c % D;
+        total += c == 2 * D ? part_lengths[w][r * share.lanes] : parts[w][c < D ? at : 32 * kOwn + at];
+      }
+    }
+    to[c] = total;
+  }
+}
+
+// Chunk sums become sums over all later chunks; under a full mask the first entry becomes the sum of all.
+__global__ void suffix_kernel(AttentionView view) {
+  const SequenceView& s = view.sequences[blockIdx.z];
+  const int width = 2 * view.D + 1, c = blockIdx.x * kThreads + threadIdx.x, h = blockIdx.y;
+  if (s.score_means == nullptr || c >= width) return;
+  const int chunks = chunk_count(view.causal, s.T, s.N);
+  float* column = s.means_scratch + static_cast<Index>(h) * chunks * width + c;
+  double sum = 0;
+#pragma unroll 8
+  for (int i = chunks - 1; i >= 0; --i) {
+    const float here = column[static_cast<Index>(i) * width];
+    if (view.causal) column[static_cast<Index>(i) * width] = static_cast<float>(sum);
+    sum += here;
+  }
+  if (!view.causal) column[0] = static_cast<float>(sum);
+}
+
+struct KeyMeans {
+  float score, cosine, squares, lengths;  // dot products with sums of queries and of directions; of itself
+};
+
+__device__ void write_means(const AttentionView& view, const SequenceView& s, int h, int j,
+                            const KeyMeans& m) {
+  const float length = sqrtf(m.squares);
+  const int first_seeing = view.causal ? max(0, j - s.first_position) : 0;
+  const float count = static_cast<float>(max(1, s.T - first_seeing));
+  const Index at = static_cast<Index>(h) * s.N + j;
+  s.score_means[at] = m.score / count;
+  s.cosine_means[at] = length > 0 ? m.cosine / (length * count) : 0.0f;
+  s.norm_means[at] = m.lengths * length / count;
+  const int group = view.H / view.Hkv;
+  if (h % group == 0) s.key_norms[static_cast<Index>(h / group) * s.N + j] = length;
+}
+
+// One block per head and chunk of keys, one warp a key.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) causal_means_kernel(AttentionView view) {
+  extern __shared__ float memory[];
+  const SequenceView& s = view.sequences[blockIdx.z];
+  const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, kv = h / (view.H / view.Hkv);
+  if (s.score_means == nullptr || chunk * kChunk >= s.N) return;
+  const float* later =
+      s.means_scratch + (static_cast<Index>(h) * chunk_count(1, s.T, s.N) + chunk) * (2 * D + 1);
+  const ChunkRows rows = load_chunk<T>(view, s, h, chunk, memory);
+  sum_from_below(rows, D);
+  const int lane = threadIdx.x % 32;
+  for (int r = threadIdx.x / 32; r < kChunk && chunk * kChunk + r < s.N; r += kWarps) {
+    const int j = chunk * kChunk + r;
+    const T* k = head_of<T>(s.k, kv, D) + j * s.k_stride;
+    KeyMeans m{0, 0, 0, later[2 * D] + rows.lengths[r]};
+    for (int d = lane; d < D; d += 32) {
+      const float x = widened(k[d]);
+      m.score = fmaf(later[d] + rows.queries[r * D + d], x, m.score);
+      m.cosine = fmaf(later[D + d] + rows.directions[r * D + d], x, m.cosine);
+      m.squares = fmaf(x, x, m.squares);
+    }
+    m.score = warp_sum(m.score), m.cosine = warp_sum(m.cosine), m.squares = warp_sum(m.squares);
+    if (lane == 0) write_means(view, s, h, j, m);
+  }
+}
+
+// Under a full mask all keys meet the same sums: one thread a key.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) full_means_kernel(AttentionView view) {
+  __shared__ __align__(16) float queries[kMaxD], directions[kMaxD];
+  const SequenceView& s = view.sequences[blockIdx.z];
+  const int h = blockIdx.y, D = view.D, j = blockIdx.x * kThreads + threadIdx.x;
+  if (s.score_means == nullptr || blockIdx.x * kThreads >= s.N) return;
+  const float* all = s.means_scratch + static_cast<Index>(h) * chunk_count(0, s.T, s.N) * (2 * D + 1);
+  if (threadIdx.x < D) {
+    queries[threadIdx.x] = all[threadIdx.x];
+    directions[threadIdx.x] = all[D + threadIdx.x];
+  }
+  __syncthreads();
+  if (j >= s.N) return;
+  const T* key = head_of<T>(s.k, h / (view.H / view.Hkv), D) + j * s.k_stride;
+  KeyMeans m{0, 0, 0, all[2 * D]};
+  const auto take = [&](float x, int d) {
+    m.score = fmaf(queries[d], x, m.score);
+    m.cosine = fmaf(directions[d], x, m.cosine);
+    m.squares = fmaf(x, x, m.squares);
+  };
+  int d = 0;
+#pragma unroll 4
+  for (; d + kVector <= D && D % kVector == 0; d += kVector) {
+    float x[kVector];
+    load_vector(key + d, x);
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) take(x[i], d + i);
+  }
+  for (; d < D; ++d) take(widened(key[d]), d);
+  write_means(view, s, h, j, m);
+}
+
+template <typename T>
+void run_causal_means(const AttentionView& view, const dim3& chunks, const dim3& columns,
+                      cudaStream_t stream) {
+  const int shared = (2 * kChunk * view.D + kChunk) * static_cast<int>(sizeof(float));
+  allow_shared(causal_sums_kernel<T>, shared);
+  allow_shared(causal_means_kernel<T>, shared);
+  causal_sums_kernel<T><<<chunks, kThreads, shared, stream>>>(view);
+  check_launch("sums of queries");
+  suffix_kernel<<<columns, kThreads, 0, stream>>>(view);
+  check_launch("sums of later queries");
+  causal_means_kernel<T><<<chunks, kThreads, shared, stream>>>(view);
+  check_launch("column means");
+}
+
+template <typename T, int kOwn>
+void run_full_means(const AttentionView& view, const dim3& chunks, const dim3& columns, cudaStream_t stream) {
+  full_sums_kernel<T, kOwn><<<chunks, kThreads, 0, stream>>>(view);
+  check_launch("sums of queries");
+  suffix_kernel<<<columns, kThreads, 0, stream>>>(view);
+  check_launch("sums of all queries");
+  const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kThreads)), chunks.y, chunks.z);
+  full_means_kernel<T><<<keys, kThreads, 0, stream>>>(view);
+  check_launch("column means");
+}
+
+}  // namespace
+
+Index means_scratch(const AttentionView& view, Index T, Index N) {
+  return Index{view.H} * chunk_count(view.causal, T, N) * (2 * view.D + 1);
+}
+
+void run_means(const AttentionView& view, cudaStream_t stream) {
+  const auto heads = static_cast<unsigned>(view.H), count = static_cast<unsigned>(view.count);
+  const dim3 chunks(static_cast<unsigned>(chunk_count(view.causal, view.most_queries, view.most_keys)), heads,
+                    count);
+  const dim3 columns(static_cast<unsigned>(divide_up(2 * view.D + 1, kThreads)), heads, count);
+  with_activation_type(view.type, [&](auto type) {
+    using T = decltype(type);
+    if (view.causal) return run_causal_means<T>(view, chunks, columns, stream);
+    const bool vectors = view.D % kVector == 0 && 32 % (view.D / kVector) == 0;
+    if (vectors) return run_full_means<T, kVector>(view, chunks, columns, stream);
+    return run_full_means<T, kVector + 1>(view, chunks, columns, stream);
+  });
+}
+
+}  // namespace buoy::cuda

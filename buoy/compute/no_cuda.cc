@@ -1,0 +1,24 @@
+// Stands in for compute/cuda in builds without it (BUOY_CUDA=OFF, or no toolkit).
+#include "buoy/base/error.h"
+#include "buoy/compute/backend.h"
+#include "buoy/compute/card.h"
+
+namespace buoy {
+
+std::optional<std::string> cuda_problem(int /*card*/) {
+  return "this build has no CUDA backend; use cpu";
+}
+
+std::optional<Card> find_card() {
+  return std::nullopt;
+}
+
+int count_cards() {
+  return 0;
+}
+
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& /*options*/) {
+  fail("{}", *cuda_problem());
+}
+
+}  // namespace buoy

@@ -1,0 +1,71 @@
+#include "buoy/compute/timed_backend.h"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+namespace buoy {
+
+template <class Body>
+auto TimedBackend::timed(const std::string& what, const Body& body) {
+  struct Clock {
+    Backend& backend;
+    Cost& cost;
+    std::chrono::steady_clock::time_point start;
+    ~Clock() {
+      backend.synchronize();
+      ++cost.calls;
+      cost.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    }
+  };
+  inner_.synchronize();
+  const Clock clock{inner_, costs_[what], std::chrono::steady_clock::now()};
+  return body();
+}
+
+void TimedBackend::embed(const Tensor& table, std::span<const TokenId> ids, const Tensor& out) {
+  timed("embed", [&] { inner_.embed(table, ids, out); });
+}
+
+void TimedBackend::rms_norm(const Tensor& x, const Tensor& weight, float epsilon, const Tensor& out) {
+  timed("rms norm", [&] { inner_.rms_norm(x, weight, epsilon, out); });
+}
+
+void TimedBackend::linear(const Tensor& x, const Linear& weights, Store store, const Tensor& y) {
+  timed(fmt::format("linear {}→{}", weights.inputs(), weights.outputs()),
+        [&] { inner_.linear(x, weights, store, y); });
+}
+
+void TimedBackend::rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) {
+  timed("rope", [&] { inner_.rope(x, D, positions, table); });
+}
+
+void TimedBackend::swiglu(const Tensor& gate_up, const Tensor& out) {
+  timed("swiglu", [&] { inner_.swiglu(gate_up, out); });
+}
+
+void TimedBackend::gather_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) {
+  timed("gather rows", [&] { inner_.gather_rows(x, rows, out); });
+}
+
+void TimedBackend::scatter_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) {
+  timed("scatter rows", [&] { inner_.scatter_rows(x, rows, out); });
+}
+
+void TimedBackend::attention(const AttentionArgs& args, const Tensor& out) {
+  timed("attention", [&] { inner_.attention(args, out); });
+}
+
+void TimedBackend::settle() {
+  timed("settle", [&] { inner_.settle(); });
+}
+
+void TimedBackend::guide(const Tensor& conditional, const Tensor& unconditional, float scale) {
+  timed("guide", [&] { inner_.guide(conditional, unconditional, scale); });
+}
+
+std::vector<LogitSummary> TimedBackend::summarize(const Tensor& logits) {
+  return timed("summarize", [&] { return inner_.summarize(logits); });
+}
+
+}  // namespace buoy

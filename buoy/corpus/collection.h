@@ -1,0 +1,84 @@
+// A collection of documents in one SQLite file, searched by words and ranked by BM25.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "buoy/io/sqlite.h"
+
+namespace buoy {
+
+// A passage as it is found again. Valid UTF-8; `id` is not empty.
+struct Document {
+  std::string id, title, text;
+};
+
+struct Hit {
+  Document document;
+  double score = 0;  // BM25: larger is better
+};
+
+struct AddCounts {
+  Index added = 0, updated = 0, unchanged = 0;
+};
+
+// Distinct words of a question that are looked at, from its start.
+inline constexpr Index kMaxQueryTerms = 128;
+
+// A question's words are used from the rarest on, as long as the documents they occur in add up to at most
+// this many, or to this share of the collection where that is more; the rarest word always counts. What is
+// left out is what is frequent, which weighs little and would cost most.
+inline constexpr Index kMaxPostings = 50'000;
+inline constexpr double kMaxPostingsShare = 0.05;
+
+// One writer and any number of readers at a time, each with its own object: a reader sees whole transactions
+// and is never held up. Everything throws Error "PATH: cause", also when the file is not a collection, was
+// made by another version, or another writer keeps it for longer than the busy timeout.
+class Collection {
+ public:
+  // kCreate makes the collection where there is no file or an empty one.
+  explicit Collection(const std::filesystem::path& path, DatabaseAccess access = DatabaseAccess::kRead,
+                      std::chrono::milliseconds busy_timeout = std::chrono::seconds(5));
+
+  // Adds the documents or replaces those of the same id, all or none: one transaction.
+  AddCounts add(std::span<const Document> documents);
+
+  // Removes the documents, all or none: an id that is not there throws.
+  void remove(std::span<const std::string> ids);
+
+  // Removes every document whose id starts with `prefix`, which is not empty; returns how many.
+  Index remove_prefix(std::string_view prefix);
+
+  // The documents that fit `question` best, best first, ties in byte order of their ids. The question is
+  // text, not a query language; one without words finds nothing. Sees one state of the collection throughout.
+  std::vector<Hit> search(std::string_view question, Index top);
+
+  std::optional<Document> get(std::string_view id) const;
+  Index count() const;
+  const std::filesystem::path& path() const { return database_.path(); }
+
+ private:
+  void refresh_counts();
+  Index document_count(const std::string& term);
+  std::vector<std::string> choose_terms(std::string_view question);
+
+  Database database_;
+  // Counts that take long, kept while the collection stays as it is.
+  struct Counts {
+    Index data_version = -1;                 // -1: to be counted anew
+    Index limit = 0;                         // of postings
+    std::map<std::string, Index> documents;  // that a term occurs in, up to limit + 1
+  };
+  Counts counts_;
+};
+
+// The distinct words of a question in order, as the index would tell them apart: letters, marks and digits;
+// case and Latin diacritics do not count. At most kMaxQueryTerms; each is spelt as where it first stands.
+std::vector<std::string> query_terms(std::string_view question);
+
+}  // namespace buoy

@@ -1,0 +1,327 @@
+// Ranking against BM25 written out by hand; questions that look like syntax; writers that die.
+#include "buoy/corpus/collection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <map>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "buoy/io/test_support.h"
+
+namespace buoy {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+const std::vector<Document> kTowns = {
+    {"a", "Teldormere", "the mayor of teldormere is ulmar pelgor"},
+    {"b", "Gasen", "the mayor of gasen plays the lute and the harp and the drum every night"},
+    {"c", "", "mayor mayor mayor"},
+    {"d", "Harps", "a harp is a harp"},
+    {"e", "Rivers", "the river runs from gasen to teldormere and on to the sea"},
+    {"f", "Nothing", "silence"},
+    {"g", "Books", "ulmar wrote a book about the river"},
+};
+
+Strings ids_of(const std::vector<Hit>& hits) {
+  Strings ids;
+  for (const Hit& hit : hits) ids.push_back(hit.document.id);
+  return ids;
+}
+
+Strings words_of(const std::string& text) {
+  std::istringstream stream(text);
+  Strings words;
+  for (std::string word; stream >> word;) {
+    std::ranges::transform(word, word.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+    words.push_back(word);
+  }
+  return words;
+}
+
+// BM25 with k1 = 1.2, b = 0.75 and FTS5's idf, over title and text together. The best first, ties by id.
+std::vector<std::pair<std::string, double>> bm25(const std::vector<Document>& documents,
+                                                 const Strings& terms) {
+  std::vector<std::pair<std::string, double>> ranking;
+  double total = 0;
+  for (const Document& d : documents) total += static_cast<double>(words_of(d.title + " " + d.text).size());
+  const auto N = static_cast<double>(documents.size());
+  const auto occurrences = [](const Document& d, const std::string& term) {
+    return static_cast<double>(std::ranges::count(words_of(d.title + " " + d.text), term));
+  };
+  for (const Document& d : documents) {
+    const auto length = static_cast<double>(words_of(d.title + " " + d.text).size());
+    double score = 0;
+    for (const std::string& term : terms) {
+      const auto n = static_cast<double>(std::ranges::count_if(
+          documents, [&](const Document& other) { return occurrences(other, term) > 0; }));
+      const double idf = std::max(std::log((N - n + 0.5) / (n + 0.5)), 1e-6);
+      const double f = occurrences(d, term);
+      score += idf * f * 2.2 / (f + 1.2 * (0.25 + 0.75 * length / (total / N)));
+    }
+    if (score > 0) ranking.emplace_back(d.id, score);
+  }
+  std::ranges::sort(ranking, [](const auto& x, const auto& y) {
+    return x.second != y.second ? x.second > y.second : x.first < y.first;
+  });
+  return ranking;
+}
+
+class CollectionTest : public testing::Test {
+ protected:
+  Collection open(DatabaseAccess access = DatabaseAccess::kCreate) {
+    return Collection(dir_ / "c.db", access, std::chrono::milliseconds(20));
+  }
+  Collection towns() {
+    Collection collection = open();
+    collection.add(kTowns);
+    return collection;
+  }
+  // SQLite's own check, and that the index says what the documents say.
+  void expect_whole() {
+    Database database(dir_ / "c.db", {.access = DatabaseAccess::kWrite});
+    Statement check(database, "PRAGMA integrity_check");
+    ASSERT_TRUE(check.step());
+    EXPECT_EQ(check.text(0), "ok");
+    check.reset();
+    EXPECT_NO_THROW(database.execute("INSERT INTO words(words, rank) VALUES ('integrity-check', 1)"));
+  }
+  TempDir dir_;
+};
+
+TEST_F(CollectionTest, ScoresAreBm25WrittenOut) {
+  Collection collection = towns();
+  for (const std::string question :
+       {"ulmar", "mayor", "mayor teldormere", "the harp of gasen", "river ulmar the a"}) {
+    const auto expected = bm25(kTowns, words_of(question));
+    const std::vector<Hit> hits = collection.search(question, 10);
+    ASSERT_EQ(hits.size(), expected.size()) << question;
+    for (std::size_t i = 0; i < hits.size(); ++i) {
+      EXPECT_EQ(hits[i].document.id, expected[i].first) << question << ", place " << i + 1;
+      EXPECT_NEAR(hits[i].score, expected[i].second, 1e-9) << question;
+    }
+  }
+}
+
+TEST_F(CollectionTest, AHitCarriesTheWholeDocument) {
+  Collection collection = towns();
+  const std::vector<Hit> hits = collection.search("Who is the mayor of Teldormere?", 1);
+  ASSERT_EQ(hits.size(), 1U);
+  EXPECT_EQ(hits[0].document.title, kTowns[0].title);
+  EXPECT_EQ(hits[0].document.text, kTowns[0].text);
+}
+
+TEST_F(CollectionTest, ARepeatedWordCountsOnce) {
+  Collection collection = towns();
+  EXPECT_EQ(collection.search("ulmar Ulmar ULMAR úlmar", 1)[0].score, collection.search("ulmar", 1)[0].score);
+}
+
+TEST_F(CollectionTest, UpdatingChangesWhatIsFound) {
+  Collection collection = towns();
+  const std::vector<Document> changed = {{"f", "Nothing", "a whistle"}, kTowns[0], {"h", "", "new"}};
+  const AddCounts counts = collection.add(changed);
+  EXPECT_EQ(counts.added, 1);
+  EXPECT_EQ(counts.updated, 1);
+  EXPECT_EQ(counts.unchanged, 1);
+  EXPECT_EQ(collection.count(), 8);
+  EXPECT_TRUE(collection.search("silence", 5).empty());
+  EXPECT_EQ(ids_of(collection.search("whistle", 5)), Strings{"f"});
+  EXPECT_EQ(collection.get("f")->text, "a whistle");
+  expect_whole();
+}
+
+TEST_F(CollectionTest, DeletingRemovesAllThatAreNamedOrNone) {
+  Collection collection = towns();
+  EXPECT_EQ(error_of([&] {
+              collection.remove(Strings{"a", "zz"});
+            }),
+            (dir_ / "c.db").string() + ": has no document \"zz\"");
+  EXPECT_EQ(collection.count(), 7);
+  collection.remove(Strings{"a", "d"});
+  EXPECT_EQ(collection.count(), 5);
+  EXPECT_FALSE(collection.get("a"));
+  EXPECT_EQ(ids_of(collection.search("teldormere harp", 5)), (Strings{"e", "b"}));
+  expect_whole();
+}
+
+TEST_F(CollectionTest, DeletingByPrefixKnowsIdsApart) {
+  Collection collection = open();
+  collection.add(std::vector<Document>{
+      {"x#1", "", "w"}, {"x#2", "", "w"}, {"x#é", "", "w"}, {"x$", "", "w"}, {"x", "", "w"}});
+  EXPECT_EQ(collection.remove_prefix("x#"), 3);
+  EXPECT_EQ(ids_of(collection.search("w", 9)), (Strings{"x", "x$"}));
+}
+
+TEST_F(CollectionTest, TiesStandInOrderOfIdsHoweverTheyCame) {
+  Collection collection = open();
+  for (const char* id : {"m", "z", "a", "k", "b"})
+    collection.add(std::vector<Document>{{id, "", "same words"}});
+  EXPECT_EQ(ids_of(collection.search("words", 3)), (Strings{"a", "b", "k"}));
+  EXPECT_EQ(ids_of(collection.search("words", 9)), (Strings{"a", "b", "k", "m", "z"}));
+}
+
+TEST_F(CollectionTest, SyntaxInAQuestionIsText) {
+  Collection collection = towns();
+  const Strings plain = ids_of(collection.search("mayor silence", 9));
+  using namespace std::string_literals;
+  for (const std::string& question :
+       {"mayor \"silence"s, "\"mayor\" + silence^"s, "mayor* silence*"s, "title:mayor {text}:silence"s,
+        "(mayor (silence"s, "mayor'; DROP TABLE documents; -- silence"s, "mayor\0silence"s,
+        "mayor \U0001F30A silence \xFF\xFE"s}) {
+    const Strings found = ids_of(collection.search(question, 9));
+    for (const std::string& id : plain) EXPECT_TRUE(std::ranges::count(found, id)) << question;
+  }
+  EXPECT_TRUE(collection.search("mayor*", 9).size() == collection.search("mayor", 9).size());
+  EXPECT_TRUE(collection.search("may*", 9).empty()) << "no prefix search";
+  EXPECT_EQ(ids_of(collection.search("silence NOT nothing", 9)), Strings{"f"}) << "NOT is a word";
+  EXPECT_EQ(collection.search("ulmar AND silence", 9).size(), 5U) << "and AND another, that b and e hold";
+  EXPECT_NO_THROW(collection.search("NEAR(mayor gasen, 2) NEAR( OR OR AND", 9));
+  EXPECT_EQ(collection.count(), 7);
+}
+
+TEST_F(CollectionTest, AQuestionWithoutWordsFindsNothing) {
+  Collection collection = towns();
+  using namespace std::string_literals;
+  for (const std::string& question :
+       {""s, " \t\n"s, "?!\"'*()"s, "\U0001F30A"s, "\0\0"s, "\xCC\x81"s, "\xFF"s, "unheardof"s}) {
+    EXPECT_TRUE(collection.search(question, 5).empty()) << question;
+  }
+  EXPECT_TRUE(collection.search("mayor", 0).empty());
+}
+
+TEST_F(CollectionTest, LongQuestionsAreCutAtAFixedNumberOfWords) {
+  Collection collection = towns();
+  std::string question;
+  for (int i = 0; i < 2000; ++i) question += fmt::format("w{} ", i);
+  EXPECT_EQ(std::ssize(query_terms(question)), kMaxQueryTerms);
+  EXPECT_EQ(ids_of(collection.search("silence " + question, 5)), Strings{"f"});
+  EXPECT_TRUE(collection.search(std::string(10'000, 'x'), 5).empty());
+  EXPECT_EQ(ids_of(collection.search(std::string(10'000, '"') + "silence", 5)), Strings{"f"});
+}
+
+TEST_F(CollectionTest, CaseAndDiacriticsAreFolded) {
+  Collection collection = open();
+  collection.add(std::vector<Document>{{"1", "", "Việt Nam"},
+                                       {"2", "", "CAFÉ"},
+                                       {"3", "", "Straße"},
+                                       {"4", "", "ПРИВЕТ"},
+                                       {"5", "", "हिन्दी भाषा"}});
+  const std::map<std::string, Strings> cases = {{"viet", {"1"}},   {"cafe", {"2"}}, {"cafe\xCC\x81", {"2"}},
+                                                {"straße", {"3"}}, {"strasse", {}}, {"привет", {"4"}},
+                                                {"हिन्दी", {"5"}},  {"हन्द", {}}};
+  for (const auto& [question, expected] : cases)
+    EXPECT_EQ(ids_of(collection.search(question, 5)), expected) << question;
+}
+
+TEST_F(CollectionTest, FrequentWordsAreLeftOutUnlessAlone) {
+  Collection collection = open();
+  std::vector<Document> documents;
+  for (Index i = 0; i <= kMaxPostings; ++i) documents.push_back({fmt::format("{:06}", i), "", "common"});
+  documents[77].text = "common rare";
+  collection.add(documents);
+  EXPECT_EQ(ids_of(collection.search("common rare", 5)), Strings{"000077"});
+  EXPECT_EQ(ids_of(collection.search("common", 2)), (Strings{"000000", "000001"}));
+  // Counts are taken anew after a change, one's own or another's.
+  open().remove(Strings{"000000"});
+  EXPECT_EQ(ids_of(collection.search("common", 1)), Strings{"000001"});
+  EXPECT_EQ(ids_of(collection.search("common nowhere", 1)), Strings{"000001"});
+  open().add(std::vector<Document>{{"zz", "", "nowhere"}});
+  EXPECT_EQ(ids_of(collection.search("common nowhere", 1)), Strings{"zz"});
+}
+
+TEST_F(CollectionTest, ReadersSeeWholeTransactionsWhileOneWrites) {
+  Collection writer = towns();
+  Database other(dir_ / "c.db");
+  Collection reader = open(DatabaseAccess::kRead);
+  Transaction transaction(other);
+  other.execute("DELETE FROM documents");
+  EXPECT_EQ(ids_of(reader.search("silence", 5)), Strings{"f"});
+  EXPECT_EQ(reader.count(), 7);
+  EXPECT_NE(error_of([&] { writer.add(kTowns); }).find("is locked by another writer"), std::string::npos);
+  transaction.commit();
+  EXPECT_TRUE(reader.search("silence", 5).empty());
+  EXPECT_EQ(reader.count(), 0);
+}
+
+TEST_F(CollectionTest, OtherFilesAreRefusedAndLeftAsTheyAre) {
+  {
+    Database database(dir_ / "c.db", {.journal = Journal::kRollback});
+    database.execute("CREATE TABLE t (a)");
+  }
+  for (const DatabaseAccess access : {DatabaseAccess::kCreate, DatabaseAccess::kRead}) {
+    EXPECT_NE(error_of([&] { open(access); }).find("c.db: is a database, but not a document collection"),
+              std::string::npos);
+  }
+  Statement journal(Database(dir_ / "c.db", {.access = DatabaseAccess::kRead}), "PRAGMA journal_mode");
+  ASSERT_TRUE(journal.step());
+  EXPECT_EQ(journal.text(0), "delete");
+}
+
+TEST_F(CollectionTest, AnotherVersionIsRefused) {
+  towns();
+  Database(dir_ / "c.db").execute("PRAGMA user_version = 2");
+  EXPECT_NE(
+      error_of([&] { open(); }).find("of version 2, made by another version of buoy; expected version 1"),
+      std::string::npos);
+}
+
+TEST_F(CollectionTest, DocumentsThatCannotBeKeptAreRefused) {
+  Collection collection = towns();
+  EXPECT_NE(error_of([&] {
+              collection.add(std::vector<Document>{{"h", "", "x"}, {"", "", "x"}});
+            }).find("empty id"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              collection.add(std::vector<Document>{{"h", "", "x\xFF"}});
+            }).find("UTF-8 at byte 1"),
+            std::string::npos);
+  EXPECT_EQ(collection.count(), 7);
+}
+
+constexpr Index kBatch = 50;
+
+// Adds batch after batch, and never returns.
+[[noreturn]] void add_until_killed(const std::filesystem::path& path, Index first) {
+  Collection collection(path, DatabaseAccess::kCreate);
+  for (Index batch = first;; ++batch) {
+    std::vector<Document> documents;
+    for (Index i = 0; i < kBatch; ++i) {
+      documents.push_back(
+          {fmt::format("{}/{}", batch, i), "", fmt::format("batch{} word{} again", batch, i)});
+    }
+    collection.add(documents);
+  }
+}
+
+TEST_F(CollectionTest, AKilledWriterLeavesWholeBatches) {
+  Index before = 0;
+  for (int round = 0; round < 4; ++round) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) add_until_killed(dir_ / "c.db", before / kBatch);
+    ::usleep(20'000 + 7'000 * static_cast<unsigned>(round));
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself";
+
+    Collection collection = open();
+    const Index count = collection.count();
+    EXPECT_GE(count, before);
+    EXPECT_EQ(count % kBatch, 0);
+    if (count > 0) {
+      EXPECT_EQ(std::ssize(collection.search(fmt::format("batch{}", count / kBatch - 1), 100)), kBatch);
+    }
+    expect_whole();
+    before = count;
+  }
+  EXPECT_GT(before, 0);
+}
+
+}  // namespace
+}  // namespace buoy

@@ -1,0 +1,117 @@
+#include "buoy/decode/autoregressive.h"
+
+#include <algorithm>
+
+#include "buoy/base/error.h"
+
+namespace buoy {
+namespace {
+
+// One sample with the keys and values of what it has written.
+struct Writer {
+  Index number;
+  Generation generation;
+  KvCache cache;
+  bool finished = false;
+};
+
+struct Choice {
+  TokenId token;
+  double confidence;
+};
+
+// The tokens that the rows of logits ask for, one per writer.
+std::vector<Choice> choose_tokens(const Model& model, const AutoregressiveOptions& options,
+                                  SampleStreams streams, const Tensor& logits,
+                                  std::span<Writer* const> writers) {
+  std::vector<Choice> choices;
+  if (options.sampling.temperature == 0) {
+    for (const LogitSummary& s : model.backend().summarize(logits))
+      choices.push_back({s.best, s.probability});
+    return choices;
+  }
+  std::vector<float> row(static_cast<std::size_t>(logits.cols()));
+  for (const Writer* writer : writers) {
+    const Generation& g = writer->generation;
+    model.backend().download(logits.row_range(std::ssize(choices), 1), row);
+    const std::vector<double> p = filtered_probabilities(row, options.sampling);
+    const DrawKey key{.seed = options.seed,
+                      .sample = streams.of(writer->number),
+                      .step = static_cast<std::uint32_t>(g.steps - 1),
+                      .position = static_cast<std::uint32_t>(g.tokens.size())};
+    const TokenId token = choose_token(p, options.sampling, uniform(key, kTokenDraw));
+    choices.push_back({token, p[static_cast<std::size_t>(token)]});
+  }
+  return choices;
+}
+
+void append_token(const AutoregressiveOptions& options, const Choice& choice, Writer& writer) {
+  Generation& g = writer.generation;
+  const auto [token, confidence] = choice;
+  g.tokens.push_back(token);
+  g.commit_step.push_back(kNotCommitted);
+  g.confidence.push_back(0);
+  commit(g, std::ssize(g.tokens) - 1, token, confidence);
+  const Index written = std::ssize(g.tokens) - g.prompt_length;
+  writer.finished = written == options.max_new_tokens || std::ranges::count(options.stop_ids, token) > 0;
+}
+
+}  // namespace
+
+void check_options(const AutoregressiveOptions& options) {
+  if (options.max_new_tokens < 1)
+    fail_usage("max_new_tokens is {}, expected at least 1", options.max_new_tokens);
+  check_sampling(options.sampling);
+}
+
+std::vector<Generation> generate_autoregressive(const Model& model,
+                                                std::span<const std::vector<TokenId>> prompts,
+                                                const AutoregressiveOptions& options,
+                                                GenerationObserver* observer, SampleStreams streams) {
+  check_options(options);
+  check(model.config().family->kind == ModelKind::kCausal, "autoregressive generation runs causal models");
+  std::vector<Writer> writers;
+  for (const auto& prompt : prompts) {
+    const Index total = std::ssize(prompt) + options.max_new_tokens;
+    if (total > model.config().context) {
+      fail("prompt and answer have {} tokens, more than the model's context of {}", total,
+           model.config().context);
+    }
+    writers.push_back({.number = std::ssize(writers),
+                       .generation = start_generation(prompt, 0, 0),
+                       .cache = model.make_cache(total)});
+  }
+  while (true) {
+    std::vector<Writer*> active;
+    for (Writer& writer : writers) {
+      if (!writer.finished) active.push_back(&writer);
+    }
+    if (active.empty()) break;
+    std::vector<ForwardSequence> sequences;
+    std::vector<Index> last_rows(active.size()), last_positions(active.size());
+    std::vector<GenerationObserver::Pass> passes;
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      Writer& w = *active[i];
+      const auto fresh = std::span(w.generation.tokens).subspan(static_cast<std::size_t>(w.cache.length));
+      last_rows[i] = std::ssize(fresh) - 1;
+      last_positions[i] = std::ssize(w.generation.tokens) - 1;
+      sequences.push_back({.ids = fresh, .read_rows = {&last_rows[i], 1}, .cache = &w.cache});
+      passes.push_back({w.number, &w.generation, {&last_positions[i], 1}});
+    }
+    Tap* tap = begin_pass(observer, passes);
+    const Tensor logits = model.forward(sequences, tap);
+    for (Writer* writer : active) ++writer->generation.steps;
+    const std::vector<Choice> choices = choose_tokens(model, options, streams, logits, active);
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      Generation& g = active[i]->generation;
+      g.just_committed.clear();
+      append_token(options, choices[i], *active[i]);
+      if (observer != nullptr) observer->after_step(active[i]->number, g);
+    }
+  }
+  std::vector<Generation> generations;
+  for (Writer& writer : writers) generations.push_back(std::move(writer.generation));
+  return generations;
+}
+
+}  // namespace buoy

@@ -1,0 +1,154 @@
+// Dream's sampler: a falling noise level decides how many masks a step fills, anywhere in the sequence.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "buoy/base/error.h"
+#include "buoy/decode/masked_diffusion.h"
+#include "buoy/decode/masked_pass.h"
+
+namespace buoy {
+namespace {
+
+// torch.linspace(1, eps, steps + 1) in float32: from both ends towards the middle.
+std::vector<float> noise_levels(Index steps, double eps) {
+  const float start = 1.0f, end = static_cast<float>(eps);
+  const float step = (end - start) / static_cast<float>(steps);
+  std::vector<float> levels;
+  for (Index i = 0; i <= steps; ++i) {
+    levels.push_back(i < (steps + 1) / 2 ? start + step * static_cast<float>(i)
+                                         : end - step * static_cast<float>(steps - i));
+  }
+  return levels;
+}
+
+struct Sampler {
+  const Model& model;
+  const DreamOptions& options;
+  SampleStreams streams;
+
+  DrawKey draw_key(const MaskedSample& sample, Index position) const {
+    return {.seed = options.seed,
+            .sample = streams.of(sample.number),
+            .step = static_cast<std::uint32_t>(sample.generation->steps - 1),
+            .position = static_cast<std::uint32_t>(position)};
+  }
+
+  double confidence(std::span<const double> p, TokenId token) const {
+    switch (options.alg) {
+      case DreamAlgorithm::kTopkMargin: {
+        double best = 0, second = 0;
+        for (const double value : p) {
+          if (value > best) {
+            second = std::exchange(best, value);
+          } else {
+            second = std::max(second, value);
+          }
+        }
+        return best - second;
+      }
+      case DreamAlgorithm::kEntropy: {
+        double sum = 0;
+        for (const double value : p) sum += value * std::log(value + 1e-10);
+        return sum;
+      }
+      default:
+        return p[static_cast<std::size_t>(token)];
+    }
+  }
+
+  std::vector<Proposal> propose(const MaskedSample& sample, const Tensor& logits) const {
+    std::vector<Proposal> proposals;
+    std::vector<float> row(static_cast<std::size_t>(logits.cols()));
+    for (Index r = 0; r < logits.rows(); ++r) {
+      const Index position = sample.masks[static_cast<std::size_t>(r)];
+      model.backend().download(logits.row_range(r, 1), row);
+      const std::vector<double> p = filtered_probabilities(row, options.sampling);
+      const TokenId token =
+          choose_token(p, options.sampling, uniform(draw_key(sample, position), kTokenDraw));
+      proposals.push_back({position, token, confidence(p, token)});
+    }
+    return proposals;
+  }
+
+  // `count` positions drawn without replacement from softmax(confidence / alg_temp): the largest of ln p +
+  // Gumbel.
+  std::vector<Proposal> draw_positions(const MaskedSample& sample, std::vector<Proposal> proposals,
+                                       Index count) const {
+    std::vector<Proposal> keyed = proposals;
+    for (std::size_t i = 0; i < keyed.size(); ++i) {
+      const double u = uniform(draw_key(sample, keyed[i].position), kOrderDraw);
+      keyed[i].confidence = keyed[i].confidence / options.alg_temp - std::log(-std::log(u));
+    }
+    std::vector<Proposal> drawn;
+    for (const Proposal& chosen : most_confident(std::move(keyed), count)) {
+      drawn.push_back(*std::ranges::find(proposals, chosen.position, &Proposal::position));
+    }
+    return drawn;
+  }
+
+  std::vector<Proposal> select(const MaskedSample& sample, std::vector<Proposal> proposals, float flip,
+                               bool last_step) const {
+    if (options.alg == DreamAlgorithm::kOrigin) {
+      std::erase_if(proposals, [&](const Proposal& p) {
+        return !last_step && uniform(draw_key(sample, p.position), kFlipDraw) >= flip;
+      });
+      return proposals;
+    }
+    const Index masks = std::ssize(proposals);
+    const Index count = last_step ? masks : static_cast<Index>(static_cast<float>(masks) * flip);
+    if (options.alg_temp > 0) return draw_positions(sample, std::move(proposals), count);
+    return most_confident(std::move(proposals), count);
+  }
+};
+
+}  // namespace
+
+void check_options(const DreamOptions& o) {
+  if (o.gen_length < 1) fail_usage("gen_length is {}, expected at least 1", o.gen_length);
+  if (o.steps < 1) fail_usage("steps is {}, expected at least 1", o.steps);
+  if (!(o.eps > 0 && o.eps < 1)) fail_usage("eps is {}, expected between 0 and 1", o.eps);
+  if (!(o.alg_temp >= 0) || std::isinf(o.alg_temp))
+    fail_usage("alg_temp is {}, expected 0 or more", o.alg_temp);
+  check_sampling(o.sampling);
+}
+
+std::vector<Generation> generate_dream(const Model& model, std::span<const std::vector<TokenId>> prompts,
+                                       const DreamOptions& options, GenerationObserver* observer,
+                                       SampleStreams streams) {
+  check_options(options);
+  check(model.config().family->sampler == SamplerKind::kDream, "the Dream sampler runs Dream models");
+  const TokenId mask = *model.config().mask_id;
+  const Sampler sampler{model, options, streams};
+  std::vector<Generation> generations;
+  for (const auto& prompt : prompts)
+    generations.push_back(start_generation(prompt, options.gen_length, mask));
+
+  const std::vector<float> levels = noise_levels(options.steps, options.eps);
+  for (Index step = 0; step < options.steps; ++step) {
+    const auto at = static_cast<std::size_t>(step);
+    const float flip = 1.0f - levels[at + 1] / levels[at];
+    std::vector<MaskedSample> samples;
+    for (std::size_t i = 0; i < generations.size(); ++i) {
+      std::vector<Index> masks =
+          masked_positions(generations[i].tokens, mask, std::ssize(generations[i].tokens));
+      if (!masks.empty()) samples.push_back({static_cast<Index>(i), &generations[i], std::move(masks)});
+    }
+    if (samples.empty()) break;
+    const Tensor logits = run_masked_pass(model, samples, 0, observer);
+    Index row = 0;
+    for (MaskedSample& sample : samples) {
+      const Index masks = std::ssize(sample.masks);
+      std::vector<Proposal> proposals = sampler.propose(sample, logits.row_range(row, masks));
+      row += masks;
+      for (const Proposal& p :
+           sampler.select(sample, std::move(proposals), flip, step + 1 == options.steps)) {
+        commit(*sample.generation, p.position, p.token, p.confidence);
+      }
+      if (observer != nullptr) observer->after_step(sample.number, *sample.generation);
+    }
+  }
+  return generations;
+}
+
+}  // namespace buoy

@@ -1,0 +1,77 @@
+// One sample being generated: all the state that changes while a model writes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "buoy/base/types.h"
+#include "buoy/model/tap.h"
+
+namespace buoy {
+
+inline constexpr Index kNotCommitted = -1;
+
+struct Generation {
+  std::vector<TokenId> tokens;  // prompt, then generated positions (masks until committed)
+  Index prompt_length = 0;
+  std::vector<Index> commit_step;     // per generated position, counted from 0; kNotCommitted while open
+  std::vector<double> confidence;     // per generated position, what the sampler gave when it committed
+  Index steps = 0;                    // forward passes so far
+  std::vector<Index> just_committed;  // positions in tokens, by the last step
+
+  std::span<const TokenId> generated() const {
+    return std::span(tokens).subspan(static_cast<std::size_t>(prompt_length));
+  }
+};
+
+// Starts a generation: the prompt followed by `masks` copies of `mask`. Throws Error when the prompt is
+// empty.
+Generation start_generation(std::span<const TokenId> prompt, Index masks, TokenId mask);
+
+// Writes a token and notes when (the step whose pass ran last) and how surely.
+void commit(Generation& generation, Index position, TokenId token, double confidence);
+
+// Which stream of random draws each sample of a batch uses: first, first + 1, …, or one named for each. A
+// sample with the same stream gives the same result in any batch.
+class SampleStreams {
+ public:
+  SampleStreams(Index first = 0) : first_(first) {}
+  SampleStreams(std::span<const Index> each) : each_(each) {}
+
+  std::uint32_t of(Index number) const {
+    return static_cast<std::uint32_t>(each_.empty() ? first_ + number
+                                                    : each_[static_cast<std::size_t>(number)]);
+  }
+
+ private:
+  Index first_ = 0;
+  std::span<const Index> each_;
+};
+
+// Watches a batch being generated. Samples are numbered as the prompts were given.
+class GenerationObserver {
+ public:
+  virtual ~GenerationObserver() = default;
+
+  // One sample's part of the pass that is about to run, before tokens change.
+  struct Pass {
+    Index sample;
+    const Generation* generation;
+    std::span<const Index> read_positions;  // positions in tokens whose rows' logits are read
+  };
+  // Called before every pass; the returned tap (may be null) sees it. Its sequences are numbered as `passes`;
+  // under classifier-free guidance the unconditional halves follow, numbered from passes.size() on.
+  virtual Tap* before_pass(std::span<const Pass> /*passes*/) { return nullptr; }
+
+  // Called after a sample's step, when tokens, commit_step and steps are up to date.
+  virtual void after_step(Index /*sample*/, const Generation& /*generation*/) {}
+
+  // Asked before every pass. True: the generation ends there, with Cancelled.
+  virtual bool cancelled() const { return false; }
+};
+
+// What every sampler does before a pass: asks whether to go on, and who watches. Throws Cancelled. `observer`
+// may be null, and so may the tap.
+Tap* begin_pass(GenerationObserver* observer, std::span<const GenerationObserver::Pass> passes);
+
+}  // namespace buoy

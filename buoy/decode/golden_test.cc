@@ -1,0 +1,132 @@
+// The public implementations' own results, on every backend.
+#include "buoy/decode/golden.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "buoy/base/error.h"
+#include "buoy/base/testing.h"
+#include "buoy/compute/testing.h"
+#include "buoy/model/transformer.h"
+
+namespace buoy {
+namespace {
+
+const std::filesystem::path kGoldens = source_path("tests/goldens");
+
+struct Case {
+  const char* model;
+  const char* backend;
+};
+
+std::unique_ptr<Backend> make_backend(const std::string& name) {
+  if (name == "reference") return make_reference_backend();
+  if (name == "cuda") return make_cuda_backend({.dtype = DType::kF32});
+  if (name == "cuda-bf16") return make_cuda_backend({.dtype = DType::kBf16});
+  if (name == "cpu-as-used") return make_cpu_backend({.threads = 2, .widen = Widen::kAsUsed});
+  return make_cpu_backend({.threads = 2});
+}
+
+class Golden : public testing::TestWithParam<Case> {};
+
+// Why this machine or build cannot run a backend.
+std::optional<std::string> problem_with(const std::string& name) {
+  if (name.starts_with("cuda")) return cuda_problem();
+  if (name.starts_with("cpu") && !has_cpu_backend()) return "this build has no cpu backend";
+  return std::nullopt;
+}
+
+TEST_P(Golden, ModelReproducesThePublicCode) {
+  if (const auto problem = problem_with(GetParam().backend)) GTEST_SKIP() << *problem;
+  const auto backend = make_backend(GetParam().backend);
+  const std::filesystem::path directory = kGoldens / GetParam().model;
+  const Transformer model(directory, *backend, [](const std::string& line) { ADD_FAILURE() << line; });
+  const NpzArrays golden = read_npz(directory / "golden.npz");
+  const bool bf16 = GetParam().backend == std::string("cuda-bf16");
+  const std::vector<GoldenCheck> checks =
+      check_golden(model, golden, "golden.npz", bf16 ? kBf16GoldenTolerance : GoldenTolerance{});
+  EXPECT_GE(checks.size(), 4u);
+  for (const GoldenCheck& check : checks) {
+    const bool tokens = check.measured.find("tokens") != std::string::npos;
+    RecordProperty(check.array, check.measured);
+    if (bf16 && tokens) continue;
+    EXPECT_TRUE(check.passed) << check.array << ": " << check.measured;
+  }
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const char* model : {"llada", "dream", "llama-gqa", "llama31-rope", "qwen2-tied"}) {
+    for (const char* backend : {"reference", "cpu", "cpu-as-used", "cuda", "cuda-bf16"})
+      cases.push_back({model, backend});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(all_cases()), [](const auto& instance) {
+  std::string name = std::string(instance.param.model) + "_" + instance.param.backend;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+// Why the limits for bf16 are what they are: rounding the goldens' random weights alone, with everything else
+// in float32, moves their logits by 4e-2 to 5e-2. No pass in bf16 can be nearer than that.
+TEST(GoldenTolerance, WeightsInBf16AloneAccountForMostOfIt) {
+  for (const char* name : {"llada", "dream", "llama-gqa", "llama31-rope", "qwen2-tied"}) {
+    const std::filesystem::path directory = kGoldens / name;
+    const Checkpoint checkpoint = Checkpoint::open(directory);
+    std::map<std::string, std::vector<float>, std::less<>> rounded;
+    const auto backend = make_reference_backend();
+    const auto find = [&](std::string_view tensor) {
+      const TensorView given = *checkpoint.find(tensor);
+      std::vector<float> values(static_cast<std::size_t>(element_count(given.shape)));
+      check(given.dtype == DType::kF32, "the goldens are float32");
+      std::memcpy(values.data(), given.bytes.data(), given.bytes.size());
+      const auto& kept = rounded[std::string(tensor)] = testing_support::rounded_to_bf16(std::move(values));
+      return TensorView{DType::kF32, given.shape, std::as_bytes(std::span(kept))};
+    };
+    const Transformer model(read_model_config(directory), find, *backend);
+    const NpzArrays golden = read_npz(directory / "golden.npz");
+    const NpzArrays logits = {{"input_ids", golden.at("input_ids")}, {"logits", golden.at("logits")}};
+    const auto within = [&](double limit) { return check_golden(model, logits, name, {.logits = limit})[0]; };
+    EXPECT_FALSE(within(4e-2).passed) << name << ": " << within(4e-2).measured;
+    EXPECT_TRUE(within(kBf16GoldenTolerance.logits).passed) << name << ": " << within(4e-2).measured;
+  }
+}
+
+class GoldenFile : public testing::Test {
+ protected:
+  std::unique_ptr<Backend> backend_ = make_backend(has_cpu_backend() ? "cpu" : "reference");
+  Transformer model_{kGoldens / "llada", *backend_, {}};
+  NpzArrays golden_ = read_npz(kGoldens / "llada/golden.npz");
+};
+
+TEST_F(GoldenFile, AChangedLogitIsNoticed) {
+  std::vector<float> logits = golden_["logits"].as_floats();
+  logits[7] += 0.01f;
+  golden_["logits"] = NpyArray::of(logits, golden_["logits"].shape);
+  EXPECT_FALSE(check_golden(model_, golden_, "g")[0].passed);
+}
+
+TEST_F(GoldenFile, AChangedTokenIsNoticed) {
+  std::vector<Index> ids = golden_["gen_s8_g16_b8_cfg1.5"].as_integers();
+  ids.back() ^= 1;
+  golden_["gen_s8_g16_b8_cfg1.5"] = NpyArray::of(ids, {std::ssize(ids)});
+  const auto checks = check_golden(model_, golden_, "g");
+  EXPECT_EQ(std::ranges::count(checks, false, &GoldenCheck::passed), 1);
+}
+
+TEST_F(GoldenFile, UnknownAndMissingArraysAreErrors) {
+  golden_["gen_sixteen"] = golden_["prompt_ids"];
+  EXPECT_THROW(check_golden(model_, golden_, "g"), Error);
+  golden_.erase("gen_sixteen");
+  golden_.erase("input_ids");
+  EXPECT_THROW(check_golden(model_, golden_, "g"), Error);
+}
+
+}  // namespace
+}  // namespace buoy

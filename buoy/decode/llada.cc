@@ -1,0 +1,152 @@
+// LLaDA's sampler: blocks from left to right, a fixed quota of the surest masks a step.
+#include <algorithm>
+#include <cmath>
+
+#include "buoy/base/error.h"
+#include "buoy/decode/masked_diffusion.h"
+#include "buoy/decode/masked_pass.h"
+
+namespace buoy {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+// How many masks a block of M may fill at its i-th of S steps.
+Index quota(Index M, Index S, Index i) {
+  return M / S + (i < M % S ? 1 : 0);
+}
+
+struct Sampler {
+  const Model& model;
+  const LladaOptions& options;
+  SampleStreams streams;
+
+  // Plain greedy needs a summary of each row only; everything else looks at whole rows.
+  bool needs_rows() const {
+    return options.temperature > 0 || options.logits_eos_inf || options.confidence_eos_eot_inf;
+  }
+
+  Proposal propose(const MaskedSample& sample, Index position, std::vector<float>& row) const {
+    const ModelConfig& config = model.config();
+    const DrawKey key = draw_key(sample, position);
+    const auto hide = [&](TokenId id) { row[static_cast<std::size_t>(id)] = kMinusInfinity; };
+    if (options.logits_eos_inf) std::ranges::for_each(config.eos_ids, hide);
+    TokenId token;
+    if (options.temperature > 0) {
+      token = gumbel_argmax(row, options.temperature, key);
+    } else {
+      token = static_cast<TokenId>(std::ranges::max_element(row) - row.begin());
+    }
+    if (options.confidence_eos_eot_inf) {
+      // The public code hides EOS in the array the argmax was taken from, which is the logits only without
+      // noise.
+      if (options.temperature == 0) std::ranges::for_each(config.eos_ids, hide);
+      if (config.end_of_turn) hide(*config.end_of_turn);
+    }
+    return {position, token,
+            rank(sample, position, filtered_probabilities(row, {})[static_cast<std::size_t>(token)])};
+  }
+
+  double rank(const MaskedSample& sample, Index position, double probability) const {
+    if (options.remasking == Remasking::kLowConfidence) return probability;
+    return uniform(draw_key(sample, position), kConfidenceDraw);
+  }
+
+  DrawKey draw_key(const MaskedSample& sample, Index position) const {
+    return {.seed = options.seed,
+            .sample = streams.of(sample.number),
+            .step = static_cast<std::uint32_t>(sample.generation->steps - 1),
+            .position = static_cast<std::uint32_t>(position)};
+  }
+
+  // Proposals for every mask of every sample, from one pass.
+  std::vector<std::vector<Proposal>> propose_all(std::span<MaskedSample> samples,
+                                                 GenerationObserver* observer) const {
+    const Tensor logits = run_masked_pass(model, samples, options.cfg_scale, observer);
+    std::vector<std::vector<Proposal>> all(samples.size());
+    std::vector<LogitSummary> summaries;
+    if (!needs_rows()) summaries = model.backend().summarize(logits);
+    std::vector<float> row(static_cast<std::size_t>(logits.cols()));
+    Index r = 0;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      for (const Index position : samples[i].masks) {
+        if (needs_rows()) {
+          model.backend().download(logits.row_range(r, 1), row);
+          all[i].push_back(propose(samples[i], position, row));
+        } else {
+          const LogitSummary& s = summaries[static_cast<std::size_t>(r)];
+          all[i].push_back({position, s.best, rank(samples[i], position, s.probability)});
+        }
+        ++r;
+      }
+    }
+    return all;
+  }
+
+  // What a step commits: everything above the threshold and at least the surest, or the quota.
+  std::vector<Proposal> select(std::vector<Proposal> proposals, Index allowed) const {
+    if (!options.threshold) return most_confident(std::move(proposals), allowed);
+    const Index sure = std::ranges::count_if(
+        proposals, [&](const Proposal& p) { return p.confidence >= *options.threshold; });
+    return most_confident(std::move(proposals), std::max<Index>(1, sure));
+  }
+};
+
+}  // namespace
+
+void check_options(const LladaOptions& o) {
+  if (o.gen_length < 1) fail_usage("gen_length is {}, expected at least 1", o.gen_length);
+  if (o.block_length < 1 || o.gen_length % o.block_length != 0) {
+    fail_usage("gen_length {} does not divide by block_length {}", o.gen_length, o.block_length);
+  }
+  const Index blocks = o.gen_length / o.block_length;
+  if (!o.threshold && (o.steps < 1 || o.steps % blocks != 0)) {
+    fail_usage("steps {} do not divide by the {} blocks of gen_length {} / block_length {}", o.steps, blocks,
+               o.gen_length, o.block_length);
+  }
+  if (o.threshold && !(*o.threshold > 0 && *o.threshold <= 1)) {
+    fail_usage("threshold is {}, expected above 0, at most 1", *o.threshold);
+  }
+  if (!(o.cfg_scale >= 0) || std::isinf(o.cfg_scale))
+    fail_usage("cfg_scale is {}, expected 0 or more", o.cfg_scale);
+  check_sampling({.temperature = o.temperature});
+}
+
+std::vector<Generation> generate_llada(const Model& model, std::span<const std::vector<TokenId>> prompts,
+                                       const LladaOptions& options, GenerationObserver* observer,
+                                       SampleStreams streams) {
+  check_options(options);
+  check(model.config().family->sampler == SamplerKind::kLlada, "the LLaDA sampler runs LLaDA models");
+  const TokenId mask = *model.config().mask_id;
+  const Sampler sampler{model, options, streams};
+  std::vector<Generation> generations;
+  for (const auto& prompt : prompts)
+    generations.push_back(start_generation(prompt, options.gen_length, mask));
+
+  const Index blocks = options.gen_length / options.block_length, steps = options.steps / blocks;
+  for (Index b = 0; b < blocks; ++b) {
+    const auto block_end = [&](const Generation& g) {
+      return g.prompt_length + (b + 1) * options.block_length;
+    };
+    for (Index step = 0; options.threshold || step < steps; ++step) {
+      std::vector<MaskedSample> samples;
+      for (std::size_t i = 0; i < generations.size(); ++i) {
+        Generation& g = generations[i];
+        std::vector<Index> masks = masked_positions(g.tokens, mask, block_end(g));
+        if (!masks.empty()) samples.push_back({static_cast<Index>(i), &g, std::move(masks)});
+      }
+      if (samples.empty()) break;
+      const auto proposals = sampler.propose_all(samples, observer);
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        Generation& g = *samples[i].generation;
+        for (const Proposal& p : sampler.select(proposals[i], quota(options.block_length, steps, step))) {
+          commit(g, p.position, p.token, p.confidence);
+        }
+        if (observer != nullptr) observer->after_step(samples[i].number, g);
+      }
+    }
+  }
+  return generations;
+}
+
+}  // namespace buoy

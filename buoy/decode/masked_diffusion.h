@@ -1,0 +1,59 @@
+// The samplers of LLaDA and Dream: start from masks, commit the surest positions step by step.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "buoy/decode/generation.h"
+#include "buoy/decode/sampling.h"
+#include "buoy/model/model.h"
+
+namespace buoy {
+
+// How LLaDA ranks the masks it may fill.
+enum class Remasking { kLowConfidence, kRandom };
+
+struct LladaOptions {
+  Index gen_length = 128;
+  Index steps = 128;
+  Index block_length = 128;
+  double temperature = 0;
+  Remasking remasking = Remasking::kLowConfidence;
+  double cfg_scale = 0;
+  bool logits_eos_inf = false;          // EOS is never proposed
+  bool confidence_eos_eot_inf = false;  // EOS and end-of-turn are committed last
+  // Set: commit everything at least this sure, and always the surest, until the block is full; steps is not
+  // used.
+  std::optional<double> threshold;
+  std::uint64_t seed = 0;
+};
+
+// How Dream ranks the masks it may fill.
+enum class DreamAlgorithm { kOrigin, kMaskgitPlus, kTopkMargin, kEntropy };
+
+struct DreamOptions {
+  Index gen_length = 128;
+  Index steps = 512;
+  double eps = 1e-3;
+  DreamAlgorithm alg = DreamAlgorithm::kOrigin;
+  double alg_temp = 0;
+  SamplingOptions sampling{.order = FilterOrder::kTopPFirst};
+  std::uint64_t seed = 0;
+};
+
+// Generate for every prompt; one pass a step for all of them. Sample i draws from streams.of(i), so
+// its result depends neither on the batch nor on its place in it. Throw UsageError for options that do not
+// fit (lengths that do not divide, numbers out of range) and Error for prompts that do not fit the model.
+std::vector<Generation> generate_llada(const Model& model, std::span<const std::vector<TokenId>> prompts,
+                                       const LladaOptions& options, GenerationObserver* observer = nullptr,
+                                       SampleStreams streams = {});
+std::vector<Generation> generate_dream(const Model& model, std::span<const std::vector<TokenId>> prompts,
+                                       const DreamOptions& options, GenerationObserver* observer = nullptr,
+                                       SampleStreams streams = {});
+
+// Throw UsageError unless the options make sense.
+void check_options(const LladaOptions& options);
+void check_options(const DreamOptions& options);
+
+}  // namespace buoy

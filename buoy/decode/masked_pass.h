@@ -1,0 +1,37 @@
+// What the two masked samplers share: finding masks, one batched pass over them, picking the surest.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "buoy/decode/generation.h"
+#include "buoy/model/model.h"
+
+namespace buoy {
+
+// A token proposed for a masked position, and how sure the sampler is of it.
+struct Proposal {
+  Index position = 0;
+  TokenId token = 0;
+  double confidence = 0;
+};
+
+// One sample's part in a step.
+struct MaskedSample {
+  Index number = 0;  // which prompt
+  Generation* generation = nullptr;
+  std::vector<Index> masks;  // positions that may be filled now
+};
+
+// Positions in [0, end) that hold the mask.
+std::vector<Index> masked_positions(std::span<const TokenId> tokens, TokenId mask, Index end);
+
+// Logits of every sample's masks, in order, [Σ masks, V], one pass. With cfg_scale > 0 a second sequence with
+// the prompt masked rides along for each sample. Counts the step.
+Tensor run_masked_pass(const Model& model, std::span<MaskedSample> samples, double cfg_scale,
+                       GenerationObserver* observer);
+
+// The `count` most confident, lowest position first among equals; fewer when there are fewer.
+std::vector<Proposal> most_confident(std::vector<Proposal> proposals, Index count);
+
+}  // namespace buoy

@@ -1,0 +1,78 @@
+// The settings of all samplers under one set of names, those of the command line, of JSON and of Python, and
+// the one call that generates with the sampler of a model's family.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "buoy/decode/autoregressive.h"
+#include "buoy/decode/masked_diffusion.h"
+#include "buoy/io/json_fwd.h"
+
+namespace buoy {
+
+// What is not set takes its default from the rest. Plain data.
+struct SamplerSettings {
+  Index gen_length = 128;  // tokens to generate
+  double temperature = 0;  // 0: the most probable token
+  std::uint64_t seed = 0;
+  // Masked diffusion.
+  std::optional<Index> steps;  // gen_length
+  // LLaDA.
+  std::optional<Index> block_length;  // gen_length: one block
+  Remasking remasking = Remasking::kLowConfidence;
+  double cfg_scale = 0;
+  std::optional<double> threshold;  // see LladaOptions
+  bool logits_eos_inf = false, confidence_eos_eot_inf = false;
+  // Dream.
+  DreamAlgorithm alg = DreamAlgorithm::kOrigin;
+  double alg_temp = 0, eps = 1e-3;
+  // All but LLaDA.
+  double top_p = 1;
+  Index top_k = 0;
+  // Autoregressive.
+  std::vector<TokenId> stop_ids;  // beside the model's own
+  bool ignore_eos = false;
+};
+
+LladaOptions llada_options(const SamplerSettings& settings);
+DreamOptions dream_options(const SamplerSettings& settings);
+AutoregressiveOptions autoregressive_options(const SamplerSettings& settings, const ModelConfig& config);
+
+// Throws UsageError unless the settings make sense to the sampler of this model.
+void check_settings(const SamplerSettings& settings, const ModelConfig& config);
+
+// Settings by name: "steps", "block_length", …; `given` are those that the user set by name. Says which of
+// them would have no effect on a family, and why. `spell` writes a setting's name as the user typed it.
+using SettingSpelling = std::function<std::string(std::string_view name)>;
+std::map<std::string, std::string> useless_settings(const SamplerSettings& settings,
+                                                    const std::set<std::string>& given, const Family& family,
+                                                    const SettingSpelling& spell);
+// The names of all settings.
+std::vector<std::string_view> sampler_setting_names();
+
+// The settings that count for a model, for records: two runs with the same JSON draw the same tokens.
+Json to_json(const SamplerSettings& settings, const ModelConfig& config);
+
+// "low_confidence", "random"; "origin", "maskgit_plus", "topk_margin", "entropy".
+std::string_view name_of(Remasking remasking);
+std::string_view name_of(DreamAlgorithm alg);
+std::vector<std::string> remasking_names();
+std::vector<std::string> dream_algorithm_names();
+// Throw UsageError listing what there is.
+Remasking parse_remasking(std::string_view name);
+DreamAlgorithm parse_dream_algorithm(std::string_view name);
+
+// Generates for a batch of prompts with the sampler of the model's family. Sample i draws from streams.of(i).
+// Throws UsageError and Error as generate_llada() does, and Cancelled when the observer asks for it.
+std::vector<Generation> generate(const Model& model, std::span<const std::vector<TokenId>> prompts,
+                                 const SamplerSettings& settings, GenerationObserver* observer = nullptr,
+                                 SampleStreams streams = {});
+
+}  // namespace buoy

@@ -1,0 +1,55 @@
+// What distinguishes the model families, as data: key names, tensor names, switches.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "buoy/base/types.h"
+
+namespace buoy {
+
+// Masked diffusion models attend both ways and fill masks; causal ones attend backwards and append.
+enum class ModelKind { kMasked, kCausal };
+
+// How tokens are chosen; each family has its own published sampler.
+enum class SamplerKind { kLlada, kDream, kAutoregressive };
+
+// A setting of config.json that this engine can only honour at one value. Absent means that value.
+struct RequiredSetting {
+  std::string_view key;
+  std::string_view value;  // as JSON text
+};
+
+// Where config.json keeps each size.
+struct ConfigKeys {
+  std::string_view width, layers, heads, key_heads, mlp, context, tied;
+};
+
+// Names of the weights; "{}" stands for the layer number.
+struct WeightNames {
+  std::string_view embedding, attention_norm, q, k, v, o, mlp_norm, gate, up, down, final_norm, head;
+};
+
+struct Family {
+  std::string_view name;
+  std::string_view model_type;  // as config.json spells it
+  ModelKind kind;
+  SamplerKind sampler;
+  Index logit_shift;  // row p − shift predicts position p; only Dream shifts among the masked ones
+  ConfigKeys keys;
+  std::string_view embedding_rows_key;  // may exceed vocab_size; empty: vocab_size it is
+  std::string_view qkv_bias_key;        // empty: always `qkv_bias`
+  bool qkv_bias;
+  double rms_epsilon, rope_theta;      // when config.json is silent, as the public code has it
+  std::optional<TokenId> end_of_turn;  // beside EOS; used where the vocabulary reaches that far
+  WeightNames weights;
+  std::span<const RequiredSetting> required;
+};
+
+std::span<const Family> families();
+
+// The family of a config.json's model_type; nullptr when unknown.
+const Family* find_family(std::string_view model_type);
+
+}  // namespace buoy

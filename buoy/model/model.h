@@ -1,0 +1,51 @@
+// What a language model is to everyone outside this room: token ids in, logits of the rows that are read out,
+// one seam (tap.h) for watching and changing what goes on inside.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "buoy/base/log.h"
+#include "buoy/compute/backend.h"
+#include "buoy/model/config.h"
+#include "buoy/model/tap.h"
+
+namespace buoy {
+
+// Keys and values of the positions a causal model has already seen. One per sequence; grows up to its
+// capacity.
+struct KvCache {
+  Index length = 0;
+  std::vector<Tensor> keys, values;  // per layer [capacity, Hkv·D], rotated
+};
+
+// One sequence of a batch.
+struct ForwardSequence {
+  std::span<const TokenId> ids;      // the new tokens; with a cache they follow what it holds
+  std::span<const Index> read_rows;  // indices into ids whose logits are wanted, in this order
+  KvCache* cache = nullptr;          // causal models only; extended by the call
+};
+
+// Const after loading and shared by all who generate; the backend is used by one caller at a time.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const ModelConfig& config() const = 0;
+  virtual Backend& backend() const = 0;
+
+  // Logits [Σ|read_rows|, V] of a batch of sequences, one pass. Throws Error for ids outside the vocabulary
+  // and for sequences longer than the context. A sequence's result does not depend on the others.
+  virtual Tensor forward(std::span<const ForwardSequence> sequences, Tap* tap = nullptr) const = 0;
+
+  virtual KvCache make_cache(Index capacity) const = 0;
+};
+
+// Opens, checks and loads a checkpoint directory. Throws Error listing every problem at once. The backend
+// must outlive the model.
+std::unique_ptr<Model> load_model(const std::filesystem::path& directory, Backend& backend,
+                                  const WarningSink& warnings);
+
+}  // namespace buoy

@@ -1,0 +1,90 @@
+#include "buoy/model/random_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include <fmt/ranges.h>
+
+#include "buoy/base/error.h"
+#include "buoy/base/random.h"
+#include "buoy/model/weights.h"
+
+namespace buoy {
+namespace {
+
+// Sizes as in the published config.json files; `mini` is the bundled pair's shape and `small` fits a laptop.
+struct NamedShape {
+  std::string_view name, model_type;
+  Index L, E, H, Hkv, F, V, context;
+};
+constexpr NamedShape kShapes[] = {
+    {"llada-8b", "llada", 32, 4096, 32, 32, 12288, 126464, 32768},
+    {"dream-7b", "Dream", 28, 3584, 28, 4, 18944, 152064, 32768},
+    {"llama-8b", "llama", 32, 4096, 32, 8, 14336, 128256, 32768},
+    {"qwen-7b", "qwen2", 28, 3584, 28, 4, 18944, 152064, 32768},
+    {"small", "llada", 24, 1024, 16, 16, 2816, 32000, 8192},
+    {"mini", "llada", 8, 256, 8, 8, 704, 2048, 8192},
+};
+
+// A pattern this long repeats; no tensor of a layer starts at the same place of it as its neighbour.
+constexpr std::size_t kPattern = (std::size_t{1} << 22) + 1237;
+
+}  // namespace
+
+std::vector<std::string> shape_names() {
+  std::vector<std::string> names;
+  for (const NamedShape& shape : kShapes) names.emplace_back(shape.name);
+  return names;
+}
+
+ModelConfig make_shape(const std::string& name) {
+  const auto* shape = std::ranges::find(kShapes, name, &NamedShape::name);
+  if (shape == std::end(kShapes))
+    fail("unknown shape \"{}\"; known: {}", name, fmt::join(shape_names(), ", "));
+  const Family* family = find_family(shape->model_type);
+  ModelConfig config;
+  config.family = family;
+  config.L = shape->L;
+  config.E = shape->E;
+  config.H = shape->H;
+  config.Hkv = shape->Hkv;
+  config.D = shape->E / shape->H;
+  config.F = shape->F;
+  config.V = shape->V;
+  config.context = shape->context;
+  config.rms_epsilon = static_cast<float>(family->rms_epsilon);
+  config.rope_theta = family->rope_theta;
+  config.qkv_bias = family->qkv_bias;
+  if (family->kind == ModelKind::kMasked) config.mask_id = 0;
+  return config;
+}
+
+RandomWeights::RandomWeights(const ModelConfig& config) {
+  std::size_t largest = 0, longest = 0;
+  for (const ExpectedTensor& tensor : expected_tensors(config)) {
+    const auto count = static_cast<std::size_t>(element_count(tensor.shape));
+    (tensor.shape.size() == 1 ? longest : largest) =
+        std::max(count, tensor.shape.size() == 1 ? longest : largest);
+    shapes_.emplace(tensor.name, tensor.shape);
+  }
+  ones_.assign(longest, 0x3f80);  // 1.0 in bf16
+  noise_.resize(largest + kPattern);
+  for (std::size_t i = 0; i < std::min(kPattern, noise_.size()); ++i) {
+    const auto value = static_cast<float>((2 * uniform({.seed = 11}, i) - 1) * 0.0346);
+    noise_[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+  }
+  for (std::size_t i = kPattern; i < noise_.size(); ++i) noise_[i] = noise_[i - kPattern];
+}
+
+TensorView RandomWeights::find(std::string_view name) const {
+  const auto found = shapes_.find(name);
+  check(found != shapes_.end(), "a random model has every tensor its family expects");
+  const Shape& shape = found->second;
+  const auto count = static_cast<std::size_t>(element_count(shape));
+  if (shape.size() == 1) return {DType::kBf16, shape, std::as_bytes(std::span(ones_).first(count))};
+  const std::size_t start = std::hash<std::string_view>{}(name) % kPattern;
+  return {DType::kBf16, shape, std::as_bytes(std::span(noise_).subspan(start, count))};
+}
+
+}  // namespace buoy

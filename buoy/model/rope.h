@@ -1,0 +1,17 @@
+// Rotary frequencies as the families' own float32 code computes them.
+#pragma once
+
+#include <vector>
+
+#include "buoy/compute/backend.h"
+#include "buoy/model/config.h"
+
+namespace buoy {
+
+// One frequency per pair of dimensions, D/2 of them, with Llama 3.1's scaling where configured.
+std::vector<float> rope_frequencies(const ModelConfig& config);
+
+// Cosines and sines for positions [0, config.context).
+RopeTable make_rope_table(const ModelConfig& config, Backend& backend);
+
+}  // namespace buoy

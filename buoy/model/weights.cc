@@ -1,0 +1,139 @@
+#include "buoy/model/weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include <fmt/ranges.h>
+
+#include "buoy/base/error.h"
+
+namespace buoy {
+namespace {
+
+bool is_weight_type(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBf16;
+}
+
+// "a, b, c and 4 more".
+std::string shorten(const std::vector<std::string>& items, std::size_t most) {
+  const std::size_t shown = std::min(items.size(), most);
+  std::string text =
+      fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<Index>(shown), ", "));
+  if (items.size() > shown) text += fmt::format(" and {} more", items.size() - shown);
+  return text;
+}
+
+// An exponent of all ones marks NaN and infinity in each of the three formats.
+template <typename Word>
+Index count_exponent_ones(std::span<const std::byte> bytes, Word exponent) {
+  Index count = 0;
+  for (std::size_t i = 0; i + sizeof(Word) <= bytes.size(); i += sizeof(Word)) {
+    Word word;
+    std::memcpy(&word, bytes.data() + i, sizeof word);
+    count += (word & exponent) == exponent;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::string layer_tensor_name(std::string_view pattern, Index layer) {
+  return fmt::format(fmt::runtime(pattern), layer);
+}
+
+std::string bias_name(std::string_view weight_name) {
+  constexpr std::string_view kSuffix = "weight";
+  check(weight_name.ends_with(kSuffix), "weight names end in .weight");
+  return fmt::format("{}bias", weight_name.substr(0, weight_name.size() - kSuffix.size()));
+}
+
+std::vector<ExpectedTensor> expected_tensors(const ModelConfig& c) {
+  const WeightNames& names = c.family->weights;
+  const Index Q = c.H * c.D, KV = c.Hkv * c.D;
+  std::vector<ExpectedTensor> all;
+  all.push_back({std::string(names.embedding), {c.V, c.E}});
+  for (Index l = 0; l < c.L; ++l) {
+    const auto add = [&](std::string_view pattern, Shape shape) {
+      all.push_back({layer_tensor_name(pattern, l), std::move(shape)});
+    };
+    const auto add_projection = [&](std::string_view pattern, Index outputs) {
+      add(pattern, {outputs, c.E});
+      if (c.qkv_bias) all.push_back({bias_name(all.back().name), {outputs}});
+    };
+    add(names.attention_norm, {c.E});
+    add_projection(names.q, Q);
+    add_projection(names.k, KV);
+    add_projection(names.v, KV);
+    add(names.o, {c.E, Q});
+    add(names.mlp_norm, {c.E});
+    add(names.gate, {c.F, c.E});
+    add(names.up, {c.F, c.E});
+    add(names.down, {c.E, c.F});
+  }
+  all.push_back({std::string(names.final_norm), {c.E}});
+  if (!c.tied) all.push_back({std::string(names.head), {c.V, c.E}});
+  return all;
+}
+
+WeightReport inspect_weights(const ModelConfig& config, const Checkpoint& checkpoint) {
+  WeightReport report;
+  std::set<std::string_view> known;
+  std::set<DType> dtypes;
+  const std::vector<ExpectedTensor> expected = expected_tensors(config);
+  for (const ExpectedTensor& want : expected) {
+    known.insert(want.name);
+    const TensorView* got = checkpoint.find(want.name);
+    if (got == nullptr) {
+      report.problems.push_back(fmt::format("\"{}\" is missing", want.name));
+      continue;
+    }
+    if (got->shape != want.shape) {
+      report.problems.push_back(
+          fmt::format("\"{}\" is {}, expected {}", want.name, to_string(got->shape), to_string(want.shape)));
+    }
+    if (!is_weight_type(got->dtype)) {
+      report.problems.push_back(
+          fmt::format("\"{}\" is {}, expected float32, float16 or bfloat16", want.name, name_of(got->dtype)));
+    }
+    report.parameters += element_count(got->shape);
+    report.bytes += std::ssize(got->bytes);
+    dtypes.insert(got->dtype);
+  }
+  for (const auto& [name, tensor] : checkpoint.tensors()) {
+    if (!known.contains(name)) report.unused.push_back(name);
+  }
+  report.dtypes.assign(dtypes.begin(), dtypes.end());
+  return report;
+}
+
+void verify_weights(const ModelConfig& config, const Checkpoint& checkpoint, const std::string& place,
+                    const WarningSink& warnings) {
+  const WeightReport report = inspect_weights(config, checkpoint);
+  if (!report.problems.empty()) {
+    fail("{}: {} problem{}: {}", place, report.problems.size(), report.problems.size() == 1 ? "" : "s",
+         fmt::join(report.problems, "; "));
+  }
+  if (!report.unused.empty()) {
+    warn(warnings, fmt::format("{}: {} tensor{} not used by this family: {}", place, report.unused.size(),
+                               report.unused.size() == 1 ? " is" : "s are", shorten(report.unused, 4)));
+  }
+  for (const ExpectedTensor& want : expected_tensors(config)) {
+    const Index bad = count_nonfinite(*checkpoint.find(want.name));
+    if (bad > 0)
+      warn(warnings, fmt::format("{}: \"{}\" holds {} NaN or infinite weights", place, want.name, bad));
+  }
+}
+
+Index count_nonfinite(const TensorView& tensor) {
+  switch (tensor.dtype) {
+    case DType::kF32:
+      return count_exponent_ones<std::uint32_t>(tensor.bytes, 0x7f800000u);
+    case DType::kBf16:
+      return count_exponent_ones<std::uint16_t>(tensor.bytes, 0x7f80u);
+    default:
+      return count_exponent_ones<std::uint16_t>(tensor.bytes, 0x7c00u);
+  }
+}
+
+}  // namespace buoy

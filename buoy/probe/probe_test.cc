@@ -1,0 +1,386 @@
+// Regions, settings, trace files and the recorder, against closed forms and whole attention matrices.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "buoy/base/error.h"
+#include "buoy/base/testing.h"
+#include "buoy/compute/backend.h"
+#include "buoy/io/file.h"
+#include "buoy/io/npz.h"
+#include "buoy/model/capture.h"
+#include "buoy/model/transformer.h"
+#include "buoy/probe/recorder.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr double kTolerance = 1e-5;
+
+std::size_t at(Index i) {
+  return static_cast<std::size_t>(i);
+}
+
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(StepChoice, UnderstandsAllEveryAndLists) {
+  EXPECT_TRUE(parse_steps("all").contains(17));
+  const StepChoice every = parse_steps("every:4");
+  EXPECT_TRUE(every.contains(8));
+  EXPECT_FALSE(every.contains(9));
+  const StepChoice list = parse_steps("7,0,3-4");
+  EXPECT_EQ(list.list, (std::vector<Index>{0, 3, 4, 7}));
+  for (const char* bad : {"", "every:0", "every:x", "1,,2", "-1", "4-2"}) {
+    EXPECT_THROW(parse_steps(bad), UsageError) << bad;
+  }
+}
+
+TEST(Layers, AreCheckedAgainstTheModel) {
+  EXPECT_TRUE(parse_layers("all", 4).empty());
+  EXPECT_EQ(parse_layers("3,1", 4), (std::vector<Index>{1, 3}));
+  EXPECT_THROW(parse_layers("4", 4), UsageError);
+}
+
+TEST(Regions, MustCoverEveryPositionOnce) {
+  const std::vector<Region> regions = {{.kind = RegionKind::kQuery}, {.kind = RegionKind::kAnswer}};
+  const auto map = [&](std::vector<RegionSpan> spans) {
+    return RegionMap::from_spans(regions, spans, 4, "t");
+  };
+  const std::vector<RegionSpan> good = {{0, 3, 0}, {3, 4, 1}};
+  EXPECT_EQ(map(good).spans(), good);
+  EXPECT_EQ(map(good).lengths(), (std::vector<Index>{3, 1}));
+  EXPECT_THROW(map({{0, 3, 0}}), Error);             // too short
+  EXPECT_THROW(map({{0, 2, 0}, {3, 4, 1}}), Error);  // a gap
+  EXPECT_THROW(map({{0, 3, 0}, {2, 4, 1}}), Error);  // an overlap
+  EXPECT_THROW(map({{0, 4, 2}}), Error);             // no such region
+  EXPECT_THROW(map({{0, 5, 0}}), Error);             // too long
+}
+
+// A golden checkpoint on the reference backend, and a prompt of two documents.
+struct Subject {
+  explicit Subject(const std::string& name)
+      : backend(make_reference_backend()), model(source_path("tests/goldens") / name, *backend, {}) {
+    for (Index i = 0; i < 12; ++i) tokens.push_back(static_cast<TokenId>((i * 7 + 3) % 50 + 1));
+    RegionMap& map = layout.regions;
+    map.regions = {{.kind = RegionKind::kBos},
+                   {.kind = RegionKind::kTemplate},
+                   {.kind = RegionKind::kDocument, .document = 1},
+                   {.kind = RegionKind::kDocument, .document = 2, .gold = true},
+                   {.kind = RegionKind::kAnswer},
+                   {.kind = RegionKind::kTail}};
+    map.of = {0, 1, 2, 2, 2, 1, 3, 3, 1};  // a prompt of nine; three are generated
+    layout.evidence = {0, 0, 0, 0, 0, 0, 1, 1, 0};
+  }
+
+  const ModelConfig& config() const { return model.config(); }
+
+  // Whole matrices of one layer of a pass over the first n tokens: [H, n, n].
+  std::vector<float> matrices(Index n, Index layer) const {
+    CaptureTap capture({.attentions = true});
+    const Index row = 0;
+    const ForwardSequence sequence{.ids = std::span(tokens).first(at(n)), .read_rows = {&row, 1}};
+    model.forward({&sequence, 1}, &capture);
+    const Index each = config().H * n * n;
+    return {capture.attentions.begin() + layer * each, capture.attentions.begin() + (layer + 1) * each};
+  }
+
+  void pass(Recorder& recorder, Index first_row, Index n, KvCache* cache = nullptr) const {
+    RecorderTap tap;
+    tap.recorders = {&recorder};
+    const Index row = n - first_row - 1;
+    const ForwardSequence sequence{.ids = std::span(tokens).subspan(at(first_row), at(n - first_row)),
+                                   .read_rows = {&row, 1},
+                                   .cache = cache};
+    model.forward({&sequence, 1}, &tap);
+  }
+
+  std::unique_ptr<Backend> backend;
+  Transformer model;
+  std::vector<TokenId> tokens;
+  PromptLayout layout;
+};
+
+void complete(Trace& trace) {
+  trace.token_texts.assign(trace.tokens.size(), "x");
+  trace.classes.assign(trace.tokens.size(), TokenClass::kContent);
+  trace.commit_step.assign(at(trace.G()), 0);
+  trace.confidence.assign(at(trace.G()), 0.5);
+}
+
+// Two passes of a masked model over twelve positions, then the finished pass.
+Trace record_masked(const Subject& subject, const RecordSettings& settings) {
+  Recorder recorder(subject.config(), settings, subject.layout);
+  for (Index step = 0; step < 2; ++step) {
+    const std::vector<Index> read = step == 0 ? std::vector<Index>{9, 10, 11} : std::vector<Index>{10};
+    recorder.begin_pass({.step = step, .tokens = subject.tokens, .read_rows = read});
+    subject.pass(recorder, 0, 12);
+    recorder.end_pass(step == 0 ? std::vector<Index>{9, 11} : std::vector<Index>{10});
+  }
+  recorder.begin_finished(subject.tokens, std::vector<TokenId>{subject.tokens[10]});
+  subject.pass(recorder, 0, 12);
+  Trace trace = recorder.take();
+  complete(trace);
+  return trace;
+}
+
+// What a matrix says, computed by adding it up.
+struct Summed {
+  std::vector<double> received, read;  // [N]
+  std::vector<double> flow;            // [R, R]
+};
+Summed add_up(const std::vector<float>& A, Index H, Index N, std::span<const Index> region_of, Index R,
+              std::span<const Index> read_rows) {
+  Summed s{std::vector<double>(at(N)), std::vector<double>(at(N)), std::vector<double>(at(R * R))};
+  std::vector<double> rows(at(R));
+  for (Index i = 0; i < N; ++i) rows[at(region_of[at(i)])] += 1;
+  for (Index h = 0; h < H; ++h) {
+    for (Index i = 0; i < N; ++i) {
+      const bool read = std::ranges::find(read_rows, i) != read_rows.end();
+      for (Index j = 0; j < N; ++j) {
+        const double a = A[at((h * N + i) * N + j)] / static_cast<double>(H);
+        s.received[at(j)] += a / static_cast<double>(N);
+        if (read) s.read[at(j)] += a / static_cast<double>(std::ssize(read_rows));
+        s.flow[at(region_of[at(i)] * R + region_of[at(j)])] += a / rows[at(region_of[at(i)])];
+      }
+    }
+  }
+  return s;
+}
+
+template <typename Got>
+void expect_near(std::span<const Got> got, const std::vector<double>& want, const char* what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (std::size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], kTolerance) << what << " " << i;
+}
+
+TEST(Recorder, AgreesWithTheMaterialisedMatrixOfAMaskedModel) {
+  const Subject subject("llada");
+  const Trace trace = record_masked(subject, {.heads = HeadDetail::kPerHead});
+  check_trace(trace, "recorded");
+  const Index L = trace.L(), N = 12, R = trace.R(), H = trace.H();
+  const std::vector<Index> open = {0, 1, 2, 2, 2, 1, 3, 3, 1, 4, 4, 4},
+                           done = {0, 1, 2, 2, 2, 1, 3, 3, 1, 4, 4, 5};
+  EXPECT_EQ(trace.regions.of, done);  // the EOS at 10 ends the answer; 11 is tail
+  for (Index l = 0; l < L; ++l) {
+    const std::vector<float> A = subject.matrices(N, l);
+    const auto row = [&](const std::vector<float>& all, Index t, Index width) {
+      return std::span(all).subspan(at((t * L + l) * width), at(width));
+    };
+    const Summed first = add_up(A, H, N, open, R, std::vector<Index>{9, 10, 11});
+    expect_near(row(trace.steps.received, 0, N), first.received, "received");
+    expect_near(row(trace.steps.received_read, 0, N), first.read, "received_read");
+    expect_near(row(trace.steps.flow, 0, R * R), first.flow, "flow");
+    const Summed second = add_up(A, H, N, open, R, std::vector<Index>{10});
+    expect_near(row(trace.steps.received_read, 1, N), second.read, "received_read");
+    expect_near(row(trace.finished.flow, 0, R * R), add_up(A, H, N, done, R, {}).flow, "finished flow");
+    for (Index h = 0; h < H; ++h) {
+      const std::vector<float> head(A.begin() + h * N * N, A.begin() + (h + 1) * N * N);
+      const Summed alone = add_up(head, 1, N, open, R, {});
+      expect_near(row(trace.steps.received_heads, 0, H * N).subspan(at(h * N), at(N)), alone.received,
+                  "head");
+      expect_near(row(trace.finished.received, 0, H * N).subspan(at(h * N), at(N)), alone.received,
+                  "finished");
+      for (Index g = 0; g < 3; ++g) {
+        const float* a = head.data() + (9 + g) * N;
+        const std::size_t cell = at((g * L + l) * H + h);
+        const Index best = std::max_element(a, a + N) - a;
+        EXPECT_EQ(trace.answer.argmax[cell], best);
+        EXPECT_NEAR(trace.answer.weight[cell], a[best], kTolerance);
+        EXPECT_NEAR(trace.answer.evidence_mass[cell], a[6] + a[7], kTolerance);
+      }
+      double entropy = 0;
+      for (Index i = 0; i < N * N; ++i) {
+        const double a = head[at(i)];
+        if (a > 0) entropy -= a * std::log(a) / static_cast<double>(N);
+      }
+      EXPECT_NEAR(trace.finished.row_entropy[at(l * H + h)], entropy, kTolerance * 3);
+    }
+  }
+  EXPECT_EQ(trace.answer.rows, (std::vector<Index>{9, 10, 11}));
+  EXPECT_EQ(trace.answer.visible, (std::vector<Index>{12, 12, 12}));
+}
+
+// The rows of a causal model come in pieces; together they say what one pass over everything says.
+TEST(Recorder, AddsUpThePiecesOfACachedGeneration) {
+  const Subject subject("llama-gqa");
+  const Index N = 12, H = subject.config().H;
+  Recorder recorder(subject.config(), {.heads = HeadDetail::kPerHead}, subject.layout);
+  KvCache cache = subject.model.make_cache(N);
+  for (Index step = 0; step < 3; ++step) {
+    const Index length = 9 + step, first = step == 0 ? 0 : length - 1, last = length - 1;
+    recorder.begin_pass({.step = step,
+                         .tokens = std::span(subject.tokens).first(at(length)),
+                         .first_row = first,
+                         .read_rows = {&last, 1}});
+    subject.pass(recorder, first, length, &cache);
+    recorder.end_pass(std::vector<Index>{length});
+  }
+  recorder.begin_finished(subject.tokens, {});
+  subject.pass(recorder, 0, N);
+  Trace trace = recorder.take();
+  complete(trace);
+  check_trace(trace, "recorded");
+  EXPECT_EQ(trace.steps.lengths, (std::vector<Index>{9, 10, 11}));
+  EXPECT_EQ(trace.answer.rows, (std::vector<Index>{8, 9, 10}));
+  EXPECT_EQ(trace.answer.visible, (std::vector<Index>{9, 10, 11}));
+  for (Index l = 0; l < trace.L(); ++l) {
+    for (Index t = 0; t < 3; ++t) {
+      const Index n = 9 + t;
+      const std::vector<float> A = subject.matrices(n, l);
+      std::vector<Index> open(subject.layout.regions.of);
+      open.resize(at(n), 4);
+      const Summed want = add_up(A, H, n, open, trace.R(), std::vector<Index>{n - 1});
+      const auto row = [&](const std::vector<float>& all, Index width) {
+        return std::span(all).subspan(at((t * trace.L() + l) * width), at(width));
+      };
+      expect_near(row(trace.steps.received, N).first(at(n)), want.received, "received");
+      expect_near(row(trace.steps.received_read, N).first(at(n)), want.read, "read");
+      expect_near(row(trace.steps.flow, trace.R() * trace.R()), want.flow, "flow");
+      for (Index j = n; j < N; ++j) EXPECT_EQ(row(trace.steps.received, N)[at(j)], 0.0f);
+    }
+  }
+  // QK means of the last step are those of a single pass over its eleven tokens.
+  Recorder whole(subject.config(), {}, subject.layout);
+  const Index last = 10;
+  whole.begin_pass({.tokens = std::span(subject.tokens).first(11), .read_rows = {&last, 1}});
+  subject.pass(whole, 0, 11);
+  whole.end_pass(std::vector<Index>{11});
+  whole.begin_finished(subject.tokens, {});
+  subject.pass(whole, 0, N);
+  const Trace single = whole.take();
+  const Index row = trace.L() * N;
+  for (Index i = 0; i < row; ++i) {
+    const double scale = std::max(1.0, std::abs(double{single.steps.score_means[at(i)]}));
+    EXPECT_NEAR(trace.steps.score_means[at(2 * row + i)], single.steps.score_means[at(i)], 1e-5 * scale);
+    EXPECT_NEAR(trace.steps.cosine_means[at(2 * row + i)], single.steps.cosine_means[at(i)], 1e-5);
+    EXPECT_NEAR(trace.steps.received[at(2 * row + i)], single.steps.received[at(i)], 1e-6);
+  }
+}
+
+TEST(Recorder, KeepsOnlyWhatWasAskedFor) {
+  const Subject subject("llada");
+  RecordSettings settings;
+  settings.steps = parse_steps("1");
+  settings.layers = {1};
+  settings.flow = settings.qk = false;
+  const Trace trace = record_masked(subject, settings);
+  check_trace(trace, "recorded");
+  EXPECT_EQ(trace.steps.steps, (std::vector<Index>{1}));
+  EXPECT_EQ(trace.layers, (std::vector<Index>{1}));
+  EXPECT_TRUE(trace.steps.flow.empty() && trace.steps.score_means.empty() &&
+              trace.steps.received_heads.empty());
+  EXPECT_EQ(trace.answer.rows, (std::vector<Index>{9, 10, 11}));  // watched at every step
+  const Trace all = record_masked(subject, {});
+  const std::size_t N = 12, L = at(all.L());
+  for (std::size_t j = 0; j < N; ++j) EXPECT_EQ(trace.steps.received[j], all.steps.received[(L + 1) * N + j]);
+}
+
+TEST(Recorder, RefusesMoreRegionsThanAttentionCanTellApart) {
+  Subject subject("llada");
+  for (Index d = 3; d < 40; ++d)
+    subject.layout.regions.regions.push_back({.kind = RegionKind::kDocument, .document = d});
+  EXPECT_THROW(Recorder(subject.config(), {}, subject.layout), Error);
+}
+
+class TraceFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() / ("buoy_trace_" + std::to_string(::getpid()));
+    fs::create_directories(directory_);
+    path_ = directory_ / "t.npz";
+    trace_ = record_masked(Subject("llada"), {.heads = HeadDetail::kPerHead});
+    trace_.header.model = "tiny";
+    trace_.header.answers = {"a", "ü"};
+    trace_.header.correct = false;
+    trace_.token_texts[3] = std::string("\0", 1);
+    trace_.token_texts[4] = "漢字";
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  // Rewrites the file with one array changed.
+  void change(const std::function<void(NpzArrays&)>& edit) {
+    write_trace(path_, trace_);
+    NpzArrays arrays = read_npz(path_);
+    edit(arrays);
+    write_npz(path_, arrays);
+  }
+  std::string reading() const {
+    return message_of([&] { read_trace(path_); });
+  }
+
+  fs::path directory_, path_;
+  Trace trace_;
+};
+
+TEST_F(TraceFile, ComesBackAsItWas) {
+  write_trace(path_, trace_);
+  const Trace back = read_trace(path_);
+  EXPECT_EQ(back.tokens, trace_.tokens);
+  EXPECT_EQ(back.token_texts[3], "<0x00>");
+  EXPECT_EQ(back.token_texts[4], "漢字");
+  EXPECT_EQ(back.regions.of, trace_.regions.of);
+  EXPECT_TRUE(back.regions.regions[3].gold);
+  EXPECT_EQ(back.evidence, trace_.evidence);
+  EXPECT_EQ(back.steps.received, trace_.steps.received);
+  EXPECT_EQ(back.steps.received_heads, trace_.steps.received_heads);
+  EXPECT_EQ(back.steps.flow, trace_.steps.flow);
+  EXPECT_EQ(back.answer.argmax, trace_.answer.argmax);
+  EXPECT_EQ(back.finished.key_norms, trace_.finished.key_norms);
+  EXPECT_EQ(back.header.answers, trace_.header.answers);
+  EXPECT_EQ(back.header.correct, std::optional(false));
+  EXPECT_EQ(back.class_at(0, 2), TokenClass::kContent);
+}
+
+TEST_F(TraceFile, SaysWhatIsWrongWithABadOne) {
+  change([](NpzArrays& a) {
+    std::string& header = a["header"].text[0];
+    header.replace(header.find("\"version\":1"), 11, "\"version\":9");
+  });
+  EXPECT_NE(reading().find("version 9, expected 1"), std::string::npos) << reading();
+  change([](NpzArrays& a) {
+    std::vector<float> values = a["received"].as_floats();
+    values[5] = std::numeric_limits<float>::quiet_NaN();
+    a["received"] = NpyArray::of(values, a["received"].shape);
+  });
+  EXPECT_NE(reading().find("\"received\" holds nan at index 5"), std::string::npos) << reading();
+  change([](NpzArrays& a) {
+    std::vector<Index> spans = a["region_spans"].as_integers();
+    spans[1] -= 1;
+    a["region_spans"] = NpyArray::of(spans, a["region_spans"].shape);
+  });
+  EXPECT_NE(reading().find("cover"), std::string::npos) << reading();
+  change([](NpzArrays& a) { a.erase("finished_received"); });
+  EXPECT_NE(reading().find("finished_received"), std::string::npos) << reading();
+  change([](NpzArrays& a) {
+    a["flow"].shape[0] -= 1;
+    a["flow"].bytes.resize(a["flow"].bytes.size() / 2);
+  });
+  EXPECT_NE(reading().find("\"flow\" is"), std::string::npos) << reading();
+  write_trace(path_, trace_);
+  fs::resize_file(path_, fs::file_size(path_) / 2);
+  EXPECT_NE(reading().find("t.npz"), std::string::npos) << reading();
+}
+
+TEST_F(TraceFile, IsNotWrittenWhenItDoesNotHangTogether) {
+  trace_.steps.received[0] += 1;
+  EXPECT_THROW(write_trace(path_, trace_), Error);
+  EXPECT_FALSE(fs::exists(path_));
+  EXPECT_TRUE(fs::is_empty(directory_));
+}
+
+}  // namespace
+}  // namespace buoy

@@ -1,0 +1,44 @@
+// What to record of a generation, as plain settings.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "buoy/base/types.h"
+#include "buoy/io/json_fwd.h"
+
+namespace buoy {
+
+// Which passes of a generation are kept: every k-th, or those of a list.
+struct StepChoice {
+  Index every = 1;
+  std::vector<Index> list;  // ascending; empty: by `every`
+
+  bool contains(Index step) const;
+};
+
+// "all", "every:4" or "0,3,7". Throws UsageError.
+StepChoice parse_steps(std::string_view text);
+
+// "all" (an empty list) or "0,3,7", "4-8" and mixtures. Throws UsageError, also for numbers from `count` on.
+std::vector<Index> parse_layers(std::string_view text, Index count);
+
+// Received attention of the steps averaged over heads only, or of every head too.
+enum class HeadDetail { kAveraged, kPerHead };
+
+// The finished sequence's own pass is always recorded whole; this is about the steps before it.
+struct RecordSettings {
+  StepChoice steps;
+  std::vector<Index> layers;  // ascending; empty: all
+  HeadDetail heads = HeadDetail::kAveraged;
+  bool received = true;     // where attention goes, from all rows and from the read rows
+  bool flow = true;         // mass between regions
+  bool answer_rows = true;  // the rows that wrote the answer; watched at every step, whatever `steps` says
+  bool qk = true;           // column means of score, cosine and norm
+};
+
+// For a trace's header.
+Json to_json(const RecordSettings& settings);
+
+}  // namespace buoy

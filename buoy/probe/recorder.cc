@@ -1,0 +1,370 @@
+#include "buoy/probe/recorder.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "buoy/base/error.h"
+#include "buoy/probe/fold.h"
+
+namespace buoy {
+namespace {
+
+std::size_t at(Index i) {
+  return static_cast<std::size_t>(i);
+}
+
+std::vector<Index> chosen_layers(const RecordSettings& settings, const ModelConfig& config) {
+  std::vector<Index> layers = settings.layers;
+  if (layers.empty()) {
+    layers.resize(at(config.L));
+    std::iota(layers.begin(), layers.end(), Index{0});
+  }
+  if (layers.front() < 0 || layers.back() >= config.L) {
+    fail_usage("layers: the model has layers 0 to {}, there is no {}", config.L - 1, layers.back());
+  }
+  return layers;
+}
+
+// Copies rows of `from`, each `width` long, to the front of rows `padded` long.
+template <typename T>
+void append_padded(std::span<const T> from, Index width, Index padded, T filling, std::vector<T>& to) {
+  for (std::size_t row = 0; row + at(width) <= from.size(); row += at(width)) {
+    to.insert(to.end(), from.begin() + static_cast<Index>(row),
+              from.begin() + static_cast<Index>(row) + width);
+    to.insert(to.end(), at(padded - width), filling);
+  }
+}
+
+// What one recorded pass left, at its own length.
+struct Step {
+  Index number = 0, length = 0;
+  std::vector<TokenId> tokens;                                          // [N]
+  std::vector<float> received, read, heads, flow, score, cosine, norm;  // [L, …]
+};
+
+// The row that wrote one token.
+struct AnswerRow {
+  Index position = 0, row = 0, visible = 0;
+  std::vector<std::int32_t> argmax;                   // [L, H]
+  std::vector<float> weight, entropy, evidence_mass;  // [L, H]
+};
+
+}  // namespace
+
+struct Recorder::State {
+  State(const ModelConfig& model, const RecordSettings& wanted, PromptLayout prompt)
+      : config(model), settings(wanted), layout(std::move(prompt)), layers(chosen_layers(wanted, model)) {
+    // Two regions may hold read rows: the Answer, and the last of the prompt (Dream reads the row before a
+    // mask).
+    if (layout.regions.count() + 2 > kMaxGroups) {
+      fail("the prompt has {} regions, expected at most {} to be told apart in one pass",
+           layout.regions.count(), kMaxGroups - 2);
+    }
+    check(layout.regions.find(RegionKind::kAnswer) >= 0 && layout.regions.find(RegionKind::kTail) >= 0,
+          "a layout names an Answer and a Tail");
+    slots.assign(at(config.L), -1);
+    for (std::size_t i = 0; i < layers.size(); ++i) slots[at(layers[i])] = static_cast<Index>(i);
+    folds.resize(layers.size());
+    row_stats.resize(layers.size());
+  }
+
+  Mask mask() const { return config.family->kind == ModelKind::kCausal ? Mask::kCausal : Mask::kFull; }
+  Index prompt_length() const { return std::ssize(layout.regions.of); }
+
+  // The row whose logits decide position p.
+  Index row_of(Index p) const {
+    if (mask() == Mask::kCausal) return p - 1;
+    return std::max<Index>(0, p - config.family->logit_shift);
+  }
+
+  void plan_columns(std::span<const Index> read_rows);
+  void plan_rows(std::span<const Index> read_rows);
+  void fold_step(Index slot, const AttentionStats& stats);
+  void fold_finished(Index slot, const AttentionStats& stats);
+  void finish_regions(std::span<const TokenId> eos);
+  void fill_steps(Trace& trace) const;
+  void fill_answer(Trace& trace) const;
+
+  const ModelConfig config;
+  const RecordSettings settings;
+  const PromptLayout layout;
+  const std::vector<Index> layers;
+  std::vector<Index> slots;  // [model layers] → index into layers, or -1
+
+  // The pass at hand.
+  enum class Doing { kNothing, kStep, kFinished } doing = Doing::kNothing;
+  bool keep = false;  // this step goes into the record
+  std::vector<TokenId> tokens;
+  Index first_row = 0;
+  std::vector<Index> read_rows;
+  std::vector<Index> region_of;  // [N]
+  std::vector<QueryGroup> groups;
+  AttentionRequest request;
+  std::vector<LayerFold> folds;           // [L]
+  std::vector<AttentionStats> row_stats;  // [L] row statistics of this pass
+
+  std::vector<Step> steps;
+  std::vector<AnswerRow> answer_rows;
+  RegionMap finished_regions;
+  FinishedRecord finished;
+};
+
+// One group for each region with queries in this pass, and one more for those of its rows that are read.
+void Recorder::State::plan_columns(std::span<const Index> read) {
+  groups.clear();
+  const Index T = std::ssize(tokens) - first_row;
+  std::vector<std::int8_t> ids(at(layout.regions.count() * 2), -1);
+  request.query_groups.resize(at(T));
+  std::vector<bool> is_read(at(T), false);
+  for (const Index row : read) is_read[at(row - first_row)] = true;
+  for (Index t = 0; t < T; ++t) {
+    const Index region = region_of[at(first_row + t)];
+    std::int8_t& id = ids[at(region * 2 + (is_read[at(t)] ? 1 : 0))];
+    if (id < 0) {
+      id = static_cast<std::int8_t>(groups.size());
+      groups.push_back({.region = region, .read = is_read[at(t)]});
+    }
+    request.query_groups[at(t)] = id;
+  }
+  request.group_count = static_cast<int>(groups.size());
+}
+
+void Recorder::State::plan_rows(std::span<const Index> read) {
+  for (const Index row : read) request.rows.push_back(row - first_row);
+  request.key_group_count = 1;
+  request.key_groups.assign(tokens.size(), -1);
+  for (std::size_t j = 0; j < layout.evidence.size(); ++j) {
+    if (layout.evidence[j] != 0) request.key_groups[j] = 0;
+  }
+}
+
+void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
+  if (settings.answer_rows) {
+    AttentionStats& rows = row_stats[at(slot)];
+    rows.argmax = stats.argmax;
+    rows.max_weight = stats.max_weight;
+    rows.entropy = stats.entropy;
+    rows.key_mass = stats.key_mass;
+  }
+  if (request.query_groups.empty() && !request.qk_means) return;
+  LayerFold& fold = folds[at(slot)];
+  fold.add({.mask = mask(),
+            .H = config.H,
+            .first_row = first_row,
+            .T = std::ssize(tokens) - first_row,
+            .region_of = region_of,
+            .R = layout.regions.count(),
+            .groups = groups,
+            .read_rows = std::ssize(read_rows)},
+           settings, stats);
+  if (!keep) return;
+  Step& step = steps.back();
+  if (settings.received) {
+    fold.append_received(step.received);
+    fold.append_received_read(step.read);
+    if (settings.heads == HeadDetail::kPerHead) fold.append_received_heads(step.heads);
+  }
+  if (settings.flow) fold.append_flow(step.flow);
+  if (settings.qk) {
+    fold.append_mean(LayerFold::Mean::kScore, step.score);
+    fold.append_mean(LayerFold::Mean::kCosine, step.cosine);
+    fold.append_mean(LayerFold::Mean::kNorm, step.norm);
+  }
+}
+
+void Recorder::State::fold_finished(Index slot, const AttentionStats& stats) {
+  LayerFold fold;
+  RecordSettings everything;
+  everything.heads = HeadDetail::kPerHead;
+  fold.add({.mask = mask(),
+            .H = config.H,
+            .T = std::ssize(tokens),
+            .region_of = region_of,
+            .R = layout.regions.count(),
+            .groups = groups},
+           everything, stats);
+  fold.append_received_heads(finished.received);
+  fold.append_flow(finished.flow);
+  const Index rows = std::ssize(request.rows);
+  for (Index h = 0; h < config.H; ++h) {
+    const auto begin = stats.entropy.begin() + h * rows;
+    finished.row_entropy.push_back(
+        static_cast<float>(std::accumulate(begin, begin + rows, 0.0) / static_cast<double>(rows)));
+  }
+  const auto append = [](std::vector<float>& to, const std::vector<float>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(finished.output_norm, stats.mean_output_norm);
+  append(finished.uniform_norm, stats.uniform_norm);
+  append(finished.value_norms, stats.value_norms);
+  append(finished.key_norms, stats.key_norms);
+  append(finished.score_means, stats.score_means);
+  append(finished.cosine_means, stats.cosine_means);
+  append(finished.norm_means, stats.norm_means);
+  check(std::ssize(finished.row_entropy) == (slot + 1) * config.H, "layers are measured once, in order");
+}
+
+void Recorder::State::finish_regions(std::span<const TokenId> eos) {
+  finished_regions = layout.regions;
+  const Index answer = finished_regions.find(RegionKind::kAnswer),
+              tail = finished_regions.find(RegionKind::kTail);
+  Index region = answer;
+  for (Index p = prompt_length(); p < std::ssize(tokens); ++p) {
+    finished_regions.of.push_back(region);
+    if (std::ranges::find(eos, tokens[at(p)]) != eos.end()) region = tail;
+  }
+}
+
+void Recorder::State::fill_steps(Trace& trace) const {
+  const Index N = trace.N();
+  StepRecord& record = trace.steps;
+  for (const Step& step : steps) {
+    const Index n = step.length;
+    record.steps.push_back(step.number);
+    record.lengths.push_back(n);
+    append_padded<TokenId>(step.tokens, n, N, -1, record.tokens);
+    append_padded<float>(step.received, n, N, 0, record.received);
+    append_padded<float>(step.read, n, N, 0, record.received_read);
+    append_padded<float>(step.heads, n, N, 0, record.received_heads);
+    append_padded<float>(step.score, n, N, 0, record.score_means);
+    append_padded<float>(step.cosine, n, N, 0, record.cosine_means);
+    append_padded<float>(step.norm, n, N, 0, record.norm_means);
+    record.flow.insert(record.flow.end(), step.flow.begin(), step.flow.end());
+  }
+}
+
+void Recorder::State::fill_answer(Trace& trace) const {
+  if (!settings.answer_rows) return;
+  const std::size_t G = at(trace.G()), width = layers.size() * at(config.H);
+  AnswerRecord& record = trace.answer;
+  record.rows.assign(G, -1);
+  record.visible.assign(G, 0);
+  record.argmax.assign(G * width, -1);
+  record.weight.assign(G * width, 0);
+  record.entropy.assign(G * width, 0);
+  record.evidence_mass.assign(G * width, 0);
+  for (const AnswerRow& row : answer_rows) {
+    const Index g = row.position - trace.prompt_length;
+    record.rows[at(g)] = row.row;
+    record.visible[at(g)] = row.visible;
+    const Index base = g * static_cast<Index>(width);
+    std::ranges::copy(row.argmax, record.argmax.begin() + base);
+    std::ranges::copy(row.weight, record.weight.begin() + base);
+    std::ranges::copy(row.entropy, record.entropy.begin() + base);
+    std::ranges::copy(row.evidence_mass, record.evidence_mass.begin() + base);
+  }
+}
+
+Recorder::Recorder(const ModelConfig& config, const RecordSettings& settings, PromptLayout layout)
+    : state_(std::make_unique<State>(config, settings, std::move(layout))) {}
+Recorder::~Recorder() = default;
+Recorder::Recorder(Recorder&&) noexcept = default;
+Recorder& Recorder::operator=(Recorder&&) noexcept = default;
+
+void Recorder::begin_pass(const RecordedPass& pass) {
+  State& s = *state_;
+  s.doing = State::Doing::kStep;
+  s.tokens.assign(pass.tokens.begin(), pass.tokens.end());
+  s.first_row = pass.first_row;
+  s.read_rows.assign(pass.read_rows.begin(), pass.read_rows.end());
+  s.region_of = s.layout.regions.of;
+  s.region_of.resize(s.tokens.size(), s.layout.regions.find(RegionKind::kAnswer));
+  s.keep = s.settings.steps.contains(pass.step);
+  s.request = {};
+  // A causal model's rows add up over the passes, so none may be missed.
+  if (s.keep || s.mask() == Mask::kCausal) {
+    if (s.settings.received || s.settings.flow) s.plan_columns(pass.read_rows);
+    s.request.qk_means = s.settings.qk;
+  }
+  if (s.settings.answer_rows) s.plan_rows(pass.read_rows);
+  if (pass.first_row == 0) std::ranges::for_each(s.folds, &LayerFold::clear);
+  if (s.keep) {
+    s.steps.push_back({.number = pass.step, .length = std::ssize(s.tokens), .tokens = s.tokens});
+  }
+}
+
+void Recorder::end_pass(std::span<const Index> committed) {
+  State& s = *state_;
+  s.doing = State::Doing::kNothing;
+  if (!s.settings.answer_rows) return;
+  const Index rows = std::ssize(s.request.rows), H = s.config.H;
+  for (const Index position : committed) {
+    const Index row = s.row_of(position);
+    const Index r = std::ranges::find(s.read_rows, row) - s.read_rows.begin();
+    check(r < rows, "a token is written by a row that was read");
+    AnswerRow answer{.position = position,
+                     .row = row,
+                     .visible = s.mask() == Mask::kCausal ? row + 1 : std::ssize(s.tokens)};
+    for (const AttentionStats& stats : s.row_stats) {
+      for (Index h = 0; h < H; ++h) {
+        answer.argmax.push_back(stats.argmax[at(h * rows + r)]);
+        answer.weight.push_back(stats.max_weight[at(h * rows + r)]);
+        answer.entropy.push_back(stats.entropy[at(h * rows + r)]);
+        answer.evidence_mass.push_back(stats.key_mass[at(h * rows + r)]);
+      }
+    }
+    s.answer_rows.push_back(std::move(answer));
+  }
+}
+
+void Recorder::begin_finished(std::span<const TokenId> tokens, std::span<const TokenId> eos) {
+  State& s = *state_;
+  s.doing = State::Doing::kFinished;
+  s.tokens.assign(tokens.begin(), tokens.end());
+  s.first_row = 0;
+  s.read_rows.clear();
+  s.finish_regions(eos);
+  s.region_of = s.finished_regions.of;
+  s.request = {};
+  s.plan_columns({});
+  s.request.rows.resize(tokens.size());
+  std::iota(s.request.rows.begin(), s.request.rows.end(), Index{0});
+  s.request.output_norms = s.request.qk_means = true;
+  s.finished = {};
+}
+
+const AttentionRequest* Recorder::request(Index layer) const {
+  const State& s = *state_;
+  const bool nothing = s.request.query_groups.empty() && s.request.rows.empty() && !s.request.qk_means;
+  if (s.doing == State::Doing::kNothing || s.slots[at(layer)] < 0 || nothing) return nullptr;
+  return &s.request;
+}
+
+void Recorder::measured(Index layer, const AttentionStats& stats) {
+  State& s = *state_;
+  const Index slot = s.slots[at(layer)];
+  s.doing == State::Doing::kFinished ? s.fold_finished(slot, stats) : s.fold_step(slot, stats);
+}
+
+Trace Recorder::take() {
+  State& s = *state_;
+  check(s.doing == State::Doing::kFinished, "the finished pass was recorded");
+  Trace trace;
+  trace.header.kind = s.config.family->kind;
+  trace.header.H = s.config.H;
+  trace.header.Hkv = s.config.Hkv;
+  trace.header.model_layers = s.config.L;
+  trace.header.mask_id = s.config.mask_id;
+  trace.tokens = std::move(s.tokens);
+  trace.regions = std::move(s.finished_regions);
+  trace.evidence = s.layout.evidence;
+  trace.evidence.resize(trace.tokens.size(), 0);
+  trace.prompt_length = s.prompt_length();
+  trace.layers = s.layers;
+  s.fill_steps(trace);
+  s.fill_answer(trace);
+  trace.finished = std::move(s.finished);
+  return trace;
+}
+
+Tap::Plan RecorderTap::plan(Index layer, Index sequence) {
+  if (sequence >= std::ssize(recorders)) return {};
+  return {.request = recorders[at(sequence)]->request(layer)};
+}
+
+Tap::Next RecorderTap::measured(Index layer, Index sequence, const AttentionStats& stats) {
+  recorders[at(sequence)]->measured(layer, stats);
+  return Next::kGoOn;
+}
+
+}  // namespace buoy

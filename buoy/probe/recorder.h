@@ -1,0 +1,71 @@
+// Folds what attention measures, pass by pass, into a trace of one sequence. Holds nothing that grows with
+// N².
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "buoy/model/config.h"
+#include "buoy/model/tap.h"
+#include "buoy/probe/record_settings.h"
+#include "buoy/probe/trace.h"
+
+namespace buoy {
+
+// What is known of an example before it runs. The regions cover the prompt and name an Answer and a Tail,
+// which have no positions yet.
+struct PromptLayout {
+  RegionMap regions;
+  std::vector<std::int8_t> evidence;  // [prompt length]
+};
+
+// One pass of a generation, as it is about to run.
+struct RecordedPass {
+  Index step = 0;                   // from 0
+  std::span<const TokenId> tokens;  // the whole sequence
+  Index first_row = 0;              // rows before it were computed by earlier passes (a causal model's cache)
+  std::span<const Index> read_rows;  // positions whose logits are read
+};
+
+// Records one sequence: begin_pass, then plan and measured layer by layer, then end_pass; at the end the same
+// with begin_finished over the finished sequence, and take().
+class Recorder {
+ public:
+  // Throws Error when the prompt has more regions than attention can be split by, UsageError for layers the
+  // model does not have.
+  Recorder(const ModelConfig& config, const RecordSettings& settings, PromptLayout layout);
+  ~Recorder();
+  Recorder(Recorder&&) noexcept;
+  Recorder& operator=(Recorder&&) noexcept;
+
+  void begin_pass(const RecordedPass& pass);
+  void end_pass(std::span<const Index> committed);  // positions the pass wrote
+
+  // `eos` ends the answer: what follows its first one is Tail.
+  void begin_finished(std::span<const TokenId> tokens, std::span<const TokenId> eos);
+
+  // nullptr: nothing to measure at this layer. Valid until the next begin.
+  const AttentionRequest* request(Index layer) const;
+  void measured(Index layer, const AttentionStats& stats);
+
+  // The records, tokens, regions and evidence of a trace; who called knows the rest. Once, after the finished
+  // pass.
+  Trace take();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Lets a batch be recorded: sequence i of the pass belongs to recorders[i]; sequences beyond are left alone.
+class RecorderTap : public Tap {
+ public:
+  std::vector<Recorder*> recorders;
+
+  Plan plan(Index layer, Index sequence) override;
+  Next measured(Index layer, Index sequence, const AttentionStats& stats) override;
+  bool may_ask_again() const override { return false; }
+};
+
+}  // namespace buoy

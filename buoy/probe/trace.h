@@ -1,0 +1,112 @@
+// One example's record: what was written when, and where attention went at every step, layer and head.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "buoy/base/types.h"
+#include "buoy/model/family.h"
+#include "buoy/probe/region.h"
+#include "buoy/text/token_class.h"
+
+namespace buoy {
+
+inline constexpr Index kTraceVersion = 1;
+
+// Where the record comes from. Everything here stands in the JSON header of the file.
+struct TraceHeader {
+  std::string buoy_version;
+  std::string model;           // the name it was called by: "mini-mdm"
+  std::string model_hash;      // of config and weights, see model/fingerprint.h
+  std::string tokenizer_hash;  // empty where there is no tokenizer
+  ModelKind kind = ModelKind::kMasked;
+  Index H = 0, Hkv = 0, model_layers = 0;
+  std::optional<TokenId> mask_id;
+  std::string settings = "{}";  // JSON: sampler, prompt template, what was recorded
+  std::string sample;           // the dataset's id
+  std::string task;             // empty: none
+  std::string question;
+  std::vector<std::string> answers;  // that count as right
+  std::string output;                // what the model wrote, up to EOS
+  std::optional<bool> correct;       // exact match; nothing where no answer is known
+};
+
+// Statistics of the passes of a generation that were recorded. Row t of everything is pass steps[t].
+// At pass t the sequence has lengths[t] positions (a causal model grows); entries from there on are 0.
+// Received attention: the share of all attention that a key receives; each row of N adds up to 1.
+struct StepRecord {
+  std::vector<Index> steps;           // [S] numbers of the passes, from 0, ascending
+  std::vector<Index> lengths;         // [S]
+  std::vector<TokenId> tokens;        // [S, N] before the step; -1 from lengths[t] on
+  std::vector<float> received;        // [S, L, N] over all rows, mean over heads
+  std::vector<float> received_read;   // [S, L, N] over the rows whose logits were read
+  std::vector<float> received_heads;  // [S, L, H, N] over all rows; empty unless asked for
+  // Mass that the rows of region a send into region b, over the rows of a: a row of a region with positions
+  // adds up to 1, others are 0. While a model writes, everything generated counts as Answer.
+  std::vector<float> flow;  // [S, L, R, R]
+  // Column means of score, cosine and norm (docs/definitions.md), mean over heads; empty unless asked for.
+  std::vector<float> score_means, cosine_means, norm_means;  // [S, L, N]
+};
+
+// For each generated position, the row whose logits produced its token, in the pass that committed it.
+struct AnswerRecord {
+  std::vector<Index> rows;           // [G] position of that row; -1: never committed
+  std::vector<Index> visible;        // [G] keys the row could see; 0: never committed
+  std::vector<std::int32_t> argmax;  // [G, L, H] the key it looked at most; -1: none
+  std::vector<float> weight;         // [G, L, H] of that key
+  std::vector<float> entropy;        // [G, L, H] nats
+  std::vector<float> evidence_mass;  // [G, L, H] on the positions marked as evidence
+};
+
+// One pass over the finished sequence, all rows, per head.
+struct FinishedRecord {
+  std::vector<float> received;                               // [L, H, N]
+  std::vector<float> row_entropy;                            // [L, H] mean over rows, nats
+  std::vector<float> output_norm;                            // [L, H] mean_i ‖Σ_j A_ij v_j‖
+  std::vector<float> uniform_norm;                           // [L, Hkv] output_norm if attention were uniform
+  std::vector<float> value_norms, key_norms;                 // [L, Hkv, N]
+  std::vector<float> score_means, cosine_means, norm_means;  // [L, H, N]
+  std::vector<float> flow;  // [L, R, R] as in StepRecord, with the Tail apart
+};
+
+struct Trace {
+  TraceHeader header;
+
+  std::vector<TokenId> tokens;           // [N] the finished sequence
+  std::vector<std::string> token_texts;  // [N] as labels
+  std::vector<TokenClass> classes;       // [N] of the finished sequence
+  RegionMap regions;                     // of the finished sequence
+  std::vector<std::int8_t> evidence;     // [N] 1 where evidence stands
+  Index prompt_length = 0;
+  std::vector<Index> commit_step;  // [G] pass that wrote it, from 0
+  std::vector<double> confidence;  // [G]
+
+  std::vector<Index> layers;  // [L] which layers were recorded, ascending
+  StepRecord steps;
+  AnswerRecord answer;
+  FinishedRecord finished;
+
+  Index N() const { return std::ssize(tokens); }
+  Index G() const { return N() - prompt_length; }
+  Index S() const { return std::ssize(steps.steps); }
+  Index L() const { return std::ssize(layers); }
+  Index H() const { return header.H; }
+  Index Hkv() const { return header.Hkv; }
+  Index R() const { return regions.count(); }
+
+  // The class of position j before pass steps.steps[t]: masks are masks until they are filled.
+  TokenClass class_at(Index t, Index j) const;
+};
+
+// Throws Error at `place` unless every array has the size the others imply, no number is NaN or infinite,
+// regions cover the sequence and every recorded row of attention adds up to 1 (within 1e-3).
+void check_trace(const Trace& trace, std::string_view place);
+
+// npz that numpy opens without pickle; docs/trace.md lists the arrays. Written atomically. Throw Error.
+void write_trace(const std::filesystem::path& path, const Trace& trace);
+Trace read_trace(const std::filesystem::path& path);
+
+}  // namespace buoy

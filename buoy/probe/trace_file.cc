@@ -1,0 +1,263 @@
+// Traces as npz: one named array per field, and a JSON header.
+#include <algorithm>
+
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
+#include "buoy/io/npz.h"
+#include "buoy/probe/trace.h"
+
+namespace buoy {
+namespace {
+
+constexpr const char* kHeader = "header";
+constexpr const char* kFormat = "buoy trace";
+
+Json header_json(const Trace& trace) {
+  const TraceHeader& h = trace.header;
+  Json json = {{"format", kFormat},
+               {"version", kTraceVersion},
+               {"buoy", h.buoy_version},
+               {"model", h.model},
+               {"model_hash", h.model_hash},
+               {"tokenizer_hash", h.tokenizer_hash},
+               {"kind", h.kind == ModelKind::kCausal ? "causal" : "masked"},
+               {"heads", h.H},
+               {"key_heads", h.Hkv},
+               {"model_layers", h.model_layers},
+               {"prompt_length", trace.prompt_length},
+               {"settings", parse_json(h.settings, "settings")},
+               {"sample", h.sample},
+               {"task", h.task},
+               {"question", h.question},
+               {"answers", h.answers},
+               {"output", h.output}};
+  if (h.mask_id) json["mask_id"] = *h.mask_id;
+  if (h.correct) json["correct"] = *h.correct;
+  return json;
+}
+
+void read_header(const Json& json, const std::string& place, Trace& trace) {
+  const JsonObject object(json, place);
+  if (object.string_or("format", "") != kFormat)
+    fail("{}: is not a trace: the header's format is not \"{}\"", place, kFormat);
+  if (const Index version = object.integer("version"); version != kTraceVersion) {
+    fail("{}: is a trace of version {}, expected {}; record it again", place, version, kTraceVersion);
+  }
+  TraceHeader& h = trace.header;
+  h.buoy_version = object.string("buoy");
+  h.model = object.string("model");
+  h.model_hash = object.string("model_hash");
+  h.tokenizer_hash = object.string("tokenizer_hash");
+  const std::string kind = object.string("kind");
+  if (kind != "causal" && kind != "masked")
+    fail("{}: kind is \"{}\", expected causal or masked", place, kind);
+  h.kind = kind == "causal" ? ModelKind::kCausal : ModelKind::kMasked;
+  h.H = object.integer("heads");
+  h.Hkv = object.integer("key_heads");
+  h.model_layers = object.integer("model_layers");
+  trace.prompt_length = object.integer("prompt_length");
+  if (const Json* settings = object.find("settings")) h.settings = settings->dump();
+  h.sample = object.string("sample");
+  h.task = object.string("task");
+  h.question = object.string("question");
+  h.output = object.string("output");
+  const Json* answers = object.find("answers");
+  if (answers == nullptr || !answers->is_array()) fail("{}: \"answers\" is missing, expected a list", place);
+  for (const Json& answer : *answers) {
+    if (!answer.is_string()) fail("{}: \"answers\" holds {}, expected strings", place, kind_of(answer));
+    h.answers.push_back(answer.get<std::string>());
+  }
+  if (object.find("mask_id") != nullptr) h.mask_id = static_cast<TokenId>(object.integer("mask_id"));
+  if (object.find("correct") != nullptr) h.correct = object.boolean("correct");
+}
+
+// A trailing NUL is padding to numpy; a label that ends with one shows it.
+std::vector<std::string> labels_for_numpy(std::vector<std::string> labels) {
+  for (std::string& label : labels) {
+    for (std::size_t nul; (nul = label.find('\0')) != label.npos;) label.replace(nul, 1, "<0x00>");
+  }
+  return labels;
+}
+
+// One list of every numeric array, its name and its shape: reading and writing go over the same list.
+template <typename Visitor, typename T>
+void visit_arrays(T& trace, Visitor&& visit) {
+  const Index N = trace.N(), G = trace.G(), S = trace.S(), L = trace.L(), H = trace.H(), K = trace.Hkv(),
+              R = trace.R();
+  visit("evidence", trace.evidence, {N});
+  visit("commit_step", trace.commit_step, {G});
+  visit("confidence", trace.confidence, {G});
+  auto& s = trace.steps;
+  visit("step_lengths", s.lengths, {S});
+  visit("step_tokens", s.tokens, {S, N});
+  visit("received", s.received, {S, L, N});
+  visit("received_read", s.received_read, {S, L, N});
+  visit("received_heads", s.received_heads, {S, L, H, N});
+  visit("flow", s.flow, {S, L, R, R});
+  visit("score_means", s.score_means, {S, L, N});
+  visit("cosine_means", s.cosine_means, {S, L, N});
+  visit("norm_means", s.norm_means, {S, L, N});
+  auto& a = trace.answer;
+  visit("answer_rows", a.rows, {G});
+  visit("answer_visible", a.visible, {G});
+  visit("answer_argmax", a.argmax, {G, L, H});
+  visit("answer_weight", a.weight, {G, L, H});
+  visit("answer_entropy", a.entropy, {G, L, H});
+  visit("answer_evidence_mass", a.evidence_mass, {G, L, H});
+  auto& f = trace.finished;
+  visit("finished_received", f.received, {L, H, N});
+  visit("finished_row_entropy", f.row_entropy, {L, H});
+  visit("finished_output_norm", f.output_norm, {L, H});
+  visit("finished_uniform_norm", f.uniform_norm, {L, K});
+  visit("finished_value_norms", f.value_norms, {L, K, N});
+  visit("finished_key_norms", f.key_norms, {L, K, N});
+  visit("finished_score_means", f.score_means, {L, H, N});
+  visit("finished_cosine_means", f.cosine_means, {L, H, N});
+  visit("finished_norm_means", f.norm_means, {L, H, N});
+  visit("finished_flow", f.flow, {L, R, R});
+}
+
+template <typename T>
+NpyArray array_of(const std::vector<T>& values, Shape shape) {
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    return NpyArray::of(std::vector<std::int32_t>(values.begin(), values.end()), std::move(shape));
+  } else {
+    return NpyArray::of(std::span<const T>(values), std::move(shape));
+  }
+}
+
+void write_regions(const RegionMap& map, NpzArrays& arrays) {
+  std::vector<std::string> names, kinds;
+  std::vector<Index> documents, gold, spans;
+  for (const Region& region : map.regions) {
+    names.push_back(region.name());
+    kinds.emplace_back(name_of(region.kind));
+    documents.push_back(region.document);
+    gold.push_back(region.gold ? 1 : 0);
+  }
+  for (const RegionSpan& span : map.spans()) spans.insert(spans.end(), {span.begin, span.end, span.region});
+  const Index R = map.count();
+  arrays["region_names"] = NpyArray::of_text(std::move(names), {R});
+  arrays["region_kinds"] = NpyArray::of_text(std::move(kinds), {R});
+  arrays["region_documents"] = NpyArray::of(documents, {R});
+  arrays["region_gold"] = NpyArray::of(gold, {R});
+  arrays["region_spans"] = NpyArray::of(spans, {std::ssize(spans) / 3, 3});
+}
+
+// Arrays of a file by name, with errors that name the file and the array.
+class Arrays {
+ public:
+  Arrays(NpzArrays arrays, std::string place) : arrays_(std::move(arrays)), place_(std::move(place)) {}
+
+  const NpyArray& get(const char* name) const {
+    const auto found = arrays_.find(name);
+    if (found == arrays_.end()) fail("{}: has no array \"{}\"", place_, name);
+    return found->second;
+  }
+
+  std::vector<Index> integers(const char* name) const { return get(name).as_integers(); }
+
+  std::vector<std::string> texts(const char* name) const {
+    const NpyArray& array = get(name);
+    if (!array.is_text) fail("{}: \"{}\" holds numbers, expected text", place_, name);
+    return array.text;
+  }
+
+  // Absent: stays empty (what was not asked for is not written).
+  template <typename T>
+  void read(const char* name, std::vector<T>& to, const Shape& shape) const {
+    const auto found = arrays_.find(name);
+    if (found == arrays_.end()) return;
+    if (found->second.shape != shape) {
+      fail("{}: \"{}\" is {}, expected {}", place_, name, to_string(found->second.shape), to_string(shape));
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      to = found->second.as_floats();
+    } else if constexpr (std::is_same_v<T, double>) {
+      to = found->second.as_doubles();
+    } else {
+      for (const Index value : found->second.as_integers()) {
+        if (!std::in_range<T>(value)) fail("{}: \"{}\" holds {}, which is out of range", place_, name, value);
+        to.push_back(static_cast<T>(value));
+      }
+    }
+  }
+
+ private:
+  NpzArrays arrays_;
+  std::string place_;
+};
+
+template <typename Enum>
+Enum parse_name(const std::string& name, Index count, const std::string& place) {
+  for (Index i = 0; i < count; ++i) {
+    if (name_of(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
+  }
+  fail("{}: holds the unknown name \"{}\"", place, name);
+}
+
+RegionMap read_regions(const Arrays& arrays, Index N, const std::string& place) {
+  const std::vector<std::string> kinds = arrays.texts("region_kinds");
+  std::vector<Index> documents, gold, flat;
+  const Index R = std::ssize(kinds);
+  arrays.read("region_documents", documents, {R});
+  arrays.read("region_gold", gold, {R});
+  flat = arrays.integers("region_spans");
+  if (std::ssize(documents) != R || std::ssize(gold) != R || flat.size() % 3 != 0) {
+    fail("{}: the region arrays do not fit each other", place);
+  }
+  std::vector<Region> regions;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    regions.push_back({.kind = parse_name<RegionKind>(kinds[i], kRegionKindCount, place + ": region_kinds"),
+                       .document = documents[i],
+                       .gold = gold[i] != 0});
+  }
+  std::vector<RegionSpan> spans;
+  for (std::size_t i = 0; i < flat.size(); i += 3) spans.push_back({flat[i], flat[i + 1], flat[i + 2]});
+  return RegionMap::from_spans(std::move(regions), spans, N, place);
+}
+
+}  // namespace
+
+void write_trace(const std::filesystem::path& path, const Trace& trace) {
+  check_trace(trace, path.string());
+  NpzArrays arrays;
+  arrays[kHeader] = NpyArray::of_text({header_json(trace).dump()}, {});
+  arrays["tokens"] = NpyArray::of(trace.tokens, {trace.N()});
+  arrays["token_texts"] = NpyArray::of_text(labels_for_numpy(trace.token_texts), {trace.N()});
+  std::vector<std::string> classes;
+  for (const TokenClass c : trace.classes) classes.emplace_back(name_of(c));
+  arrays["token_classes"] = NpyArray::of_text(std::move(classes), {trace.N()});
+  arrays["layers"] = NpyArray::of(trace.layers, {trace.L()});
+  arrays["steps"] = NpyArray::of(trace.steps.steps, {trace.S()});
+  write_regions(trace.regions, arrays);
+  visit_arrays(trace, [&](const char* name, const auto& values, const Shape& shape) {
+    if (std::ssize(values) == element_count(shape)) arrays[name] = array_of(values, shape);
+  });
+  write_npz(path, arrays);
+}
+
+Trace read_trace(const std::filesystem::path& path) {
+  const std::string place = path.string();
+  const Arrays arrays(read_npz(path), place);
+  const NpyArray& header = arrays.get(kHeader);
+  if (!header.is_text || header.text.size() != 1)
+    fail("{}: is not a trace: \"header\" is not one text", place);
+  Trace trace;
+  read_header(parse_json(header.text[0], place + ": header"), place, trace);
+  arrays.read("tokens", trace.tokens, arrays.get("tokens").shape);
+  trace.token_texts = arrays.texts("token_texts");
+  for (const std::string& name : arrays.texts("token_classes")) {
+    trace.classes.push_back(parse_name<TokenClass>(name, kTokenClassCount, place + ": token_classes"));
+  }
+  trace.layers = arrays.integers("layers");
+  trace.steps.steps = arrays.integers("steps");
+  trace.regions = read_regions(arrays, trace.N(), place);
+  if (trace.G() < 0) fail("{}: the prompt has {} tokens of {}", place, trace.prompt_length, trace.N());
+  visit_arrays(trace,
+               [&](const char* name, auto& values, const Shape& shape) { arrays.read(name, values, shape); });
+  check_trace(trace, place);
+  return trace;
+}
+
+}  // namespace buoy

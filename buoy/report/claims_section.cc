@@ -1,0 +1,156 @@
+#include "buoy/report/claims_section.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "buoy/base/error.h"
+#include "buoy/draw/figure.h"
+#include "buoy/io/file.h"
+#include "buoy/report/number_text.h"
+#include "buoy/report/page_parts.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Past these many δ the axis ends and intervals go on as arrows, so that 0 and δ stay apart.
+constexpr double kFarthest = 6;
+
+std::string models_of(const ClaimResult& r) {
+  if (r.claim->scope == ClaimScope::kMasked || r.against.empty()) return r.model;
+  return fmt::format("{} − {}", r.model, r.against);
+}
+
+Summary excess_of(const ClaimResult& r) {
+  return {.mean = r.excess, .lo = r.lo, .hi = r.hi};
+}
+
+ForestMark mark_of(Verdict verdict) {
+  return verdict == Verdict::kSupported      ? ForestMark::kDot
+         : verdict == Verdict::kNotSupported ? ForestMark::kCross
+                                             : ForestMark::kRing;
+}
+
+ForestRow row_of(const ClaimResult& r) {
+  ForestRow row;
+  row.group = r.claim->topic;
+  row.name = r.claim->sentence;
+  row.detail = models_of(r);
+  if (r.n == 0) {
+    row.text = fmt::format("{}: {}", name_of(r.verdict), r.note);
+    return row;
+  }
+  const bool above = r.claim->direction == ClaimDirection::kAbove;
+  const double scale = (above ? 1 : -1) / r.claim->delta;
+  row.value = r.excess * scale;
+  row.low = std::min(row.value, (above ? r.lo : r.hi) * scale);
+  row.high = std::max(row.value, (above ? r.hi : r.lo) * scale);
+  row.mark = mark_of(r.verdict);
+  row.text = fmt::format("{}\n{}, n = {}", change_text(excess_of(r)), r.claim->unit, r.n);
+  return row;
+}
+
+std::string definition_of(const Claim& claim) {
+  std::string text = fmt::format("Computed: {}. Null: {}. δ = {} {}: {}.", claim.contrast, claim.null_name,
+                                 claim.delta, claim.unit, claim.why);
+  if (!claim.caveat.empty()) text += fmt::format(" {}", claim.caveat);
+  return text;
+}
+
+Index count(std::span<const ClaimResult> results, Verdict verdict) {
+  return std::ranges::count(results, verdict, &ClaimResult::verdict);
+}
+
+std::string tally(std::span<const ClaimResult> results) {
+  return fmt::format(
+      "Of {} verdicts {} are supported, {} not supported, {} cannot be told and {} not measured.",
+      results.size(), count(results, Verdict::kSupported), count(results, Verdict::kNotSupported),
+      count(results, Verdict::kCannotTell), count(results, Verdict::kNotMeasured));
+}
+
+TableBlock table_of(std::span<const ClaimResult> results) {
+  TableBlock table{.caption = tally(results) + " What is computed shows when pointing at a claim.",
+                   .columns = {{.name = "claim"}, {.name = "models"}},
+                   .rows = {}};
+  table.columns.push_back(number_column("n", "samples, or samples that both models have"));
+  table.columns.push_back(number_column("value", "the contrast, mean over samples"));
+  table.columns.push_back(number_column(
+      "null", "the same where nothing of the kind is the case: uniform attention, or no difference"));
+  table.columns.push_back(number_column(
+      "value − null", "with the 95 % interval, bootstrap over samples; the verdict rests on it"));
+  table.columns.push_back(number_column(
+      "δ", "what it must exceed, in the claimed direction; fixed before any result was looked at"));
+  table.columns.push_back({.name = "verdict",
+                           .kind = ColumnKind::kText,
+                           .definition =
+                               "supported: the interval lies beyond δ; not supported: it lies wholly "
+                               "short of δ; else it cannot be told"});
+  for (const ClaimResult& r : results) {
+    const bool measured = r.n > 0;
+    std::string verdict(name_of(r.verdict));
+    if (!r.note.empty()) verdict += fmt::format(" ({})", r.note);
+    table.rows.push_back(
+        {std::string(r.claim->sentence), models_of(r), fmt::to_string(r.n),
+         measured ? number_text(r.value) : "–", measured ? number_text(r.null) : "–",
+         measured ? change_text(excess_of(r)) : "–",
+         fmt::format("{}{}", r.claim->direction == ClaimDirection::kAbove ? "> " : "< −", r.claim->delta),
+         std::move(verdict)});
+    table.row_definitions.push_back(definition_of(*r.claim));
+  }
+  return table;
+}
+
+}  // namespace
+
+Forest claims_figure(std::span<const ClaimResult> results) {
+  Forest forest{.note = "Whiskers: 95 % bootstrap intervals over samples. Arrows: the interval goes on.",
+                .x_title = "(value − null) ÷ δ, in the claimed direction",
+                .text_title = "value − null",
+                .origin_name = "null",
+                .threshold = 1.0,
+                .threshold_name = "δ",
+                .key = {{ForestMark::kDot, "supported"},
+                        {ForestMark::kCross, "not supported"},
+                        {ForestMark::kRing, "cannot tell"}}};
+  Range range{-1, 2};
+  for (const ClaimResult& r : results) {
+    forest.rows.push_back(row_of(r));
+    const ForestRow& row = forest.rows.back();
+    if (!std::isfinite(row.value)) continue;
+    range.low = std::clamp(row.low, -kFarthest, range.low);
+    range.high = std::clamp(row.high, range.high, kFarthest);
+  }
+  forest.x_range = Range{range.low - 0.3, range.high + 0.3};
+  return forest;
+}
+
+Section claims_section(std::span<const ClaimResult> results, const fs::path& directory) {
+  make_figure_directory(directory);
+  const std::string csv = claims_csv(results);
+  Section section{.id = "claims",
+                  .title = "Do the paper's claims hold?",
+                  .explanation =
+                      "Each claim of the paper is one contrast, computed sample by sample, with a direction "
+                      "and a least size "
+                      "that matters (δ), all fixed before any result was looked at. The verdict is a rule: "
+                      "supported when the "
+                      "95 % interval of value − null lies beyond δ, not supported when it lies wholly short "
+                      "of it, else open; "
+                      "it holds for these models and these data."};
+  const StudyFigure figure{.name = "claims",
+                           .figure = claims_figure(results),
+                           .csv = csv,
+                           .caption =
+                               "Every claim on one scale: 0 is the null, 1 is the least size that matters, "
+                               "and to the right is as claimed.",
+                           .alt = "Forest plot: one row per claim and model with interval, null and δ."};
+  section.blocks.push_back(save_figure_block(figure, directory));
+  section.blocks.push_back(table_of(results));
+  write_file_atomically(directory / "claims.csv", csv);
+  return section;
+}
+
+}  // namespace buoy

@@ -1,0 +1,27 @@
+// Interventions as a page: what each changes in the answers, beside its control, and in what the probe sees.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "buoy/intervene/intervene_table.h"
+#include "buoy/report/html.h"
+
+namespace buoy {
+
+// Writes figures/interventions*.* into `directory`, whose figures/ is made if need be, and returns the
+// sections: "interventions" and, where attention was traced, "interventions-seen". Nothing for a result
+// without rows. Throws Error naming what cannot be written.
+std::vector<Section> intervene_sections(const InterventionResult& result,
+                                        const std::filesystem::path& directory);
+
+struct InterveneReport {
+  std::string title, lead, command;
+  std::vector<Fact> facts;
+};
+
+// Writes report.html, interventions.csv and the figures into `directory`. Throws Error.
+void write_intervene(const InterventionResult& result, const InterveneReport& report,
+                     const std::filesystem::path& directory);
+
+}  // namespace buoy

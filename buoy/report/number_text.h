@@ -1,0 +1,19 @@
+// Numbers as the tables of a page write them.
+#pragma once
+
+#include <string>
+
+#include "buoy/analysis/sample_table.h"
+
+namespace buoy {
+
+// How many digits: three or so ("0.125", "12.50", "1.2e-05"), or one after the point, for percentages.
+enum class Digits { kThree, kPercent };
+
+std::string number_text(double value, Digits digits = Digits::kThree);
+// "0.125 [0.100, 0.150]"; without brackets where there is no interval.
+std::string interval_text(const Summary& summary, Digits digits = Digits::kThree);
+// The same with signs, for differences: "+1.500 [−0.100, +3.000]".
+std::string change_text(const Summary& summary, Digits digits = Digits::kThree);
+
+}  // namespace buoy

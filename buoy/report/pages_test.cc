@@ -1,0 +1,262 @@
+// Sections and pages of claims, stress and interventions from made-up results: every number in its place.
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "buoy/io/file.h"
+#include "buoy/io/test_support.h"
+#include "buoy/report/claims_section.h"
+#include "buoy/report/intervene_page.h"
+#include "buoy/report/number_text.h"
+#include "buoy/report/stress_page.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+Summary summary(double mean, double half, Index n = 20) {
+  return {.n = n, .mean = mean, .lo = mean - half, .hi = mean + half};
+}
+
+const TableBlock& table_in(const Section& section, std::size_t which = 0) {
+  for (const Block& block : section.blocks) {
+    if (const auto* table = std::get_if<TableBlock>(&block)) {
+      if (which-- == 0) return *table;
+    }
+  }
+  throw std::runtime_error("no such table");
+}
+
+Index figures_in(const Section& section) {
+  return std::ranges::count_if(section.blocks,
+                               [](const Block& b) { return std::holds_alternative<FigureBlock>(b); });
+}
+
+TEST(NumberText, SignsAndDigits) {
+  EXPECT_EQ(interval_text(summary(0.125, 0.025)), "0.125 [0.100, 0.150]");
+  EXPECT_EQ(change_text(summary(1.5, 2)), "+1.500 [−0.500, +3.500]");
+  EXPECT_EQ(change_text(summary(-12, 12), Digits::kPercent), "−12.0 [−24.0, 0.0]");
+  EXPECT_EQ(interval_text({.mean = 3}), "3.000") << "no interval was asked for";
+}
+
+// As claimed, the other way round, and not measured.
+std::vector<ClaimResult> some_results() {
+  std::vector<ClaimResult> results;
+  for (const Claim& claim : claims()) {
+    ClaimResult r{.claim = &claim, .model = "mdm"};
+    const bool above = claim.direction == ClaimDirection::kAbove;
+    if (claim.id == "floating-steps" || claim.id == "absorption-weaker") {
+      r.n = 12;
+      r.excess = (above ? 2 : -2) * claim.delta;
+      r.lo = r.excess - claim.delta / 2;
+      r.hi = r.excess + claim.delta / 2;
+      r.value = r.excess + 1;
+      r.null = 1;
+      r.verdict = verdict_of(claim.direction, claim.delta, r.lo, r.hi);
+    } else {
+      r.note = "reason";
+    }
+    results.push_back(r);
+  }
+  return results;
+}
+
+TEST(ClaimsFigure, IsInUnitsOfDeltaWithTheClaimedDirectionToTheRight) {
+  const std::vector<ClaimResult> results = some_results();
+  const Forest forest = claims_figure(results);
+  ASSERT_EQ(forest.rows.size(), results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].n == 0) {
+      EXPECT_TRUE(std::isnan(forest.rows[i].value));
+      EXPECT_EQ(forest.rows[i].text, "not measured: reason");
+      continue;
+    }
+    EXPECT_NEAR(forest.rows[i].value, 2, 1e-12) << results[i].claim->id;
+    EXPECT_NEAR(forest.rows[i].low, 1.5, 1e-12);
+    EXPECT_NEAR(forest.rows[i].high, 2.5, 1e-12);
+    EXPECT_EQ(forest.rows[i].mark, ForestMark::kDot);
+  }
+}
+
+TEST(ClaimsSection, HasARowForEveryResult) {
+  const TempDir dir;
+  const std::vector<ClaimResult> results = some_results();
+  const Section section = claims_section(results, dir / "out");
+  const TableBlock& table = table_in(section);
+  ASSERT_EQ(table.rows.size(), results.size());
+  const std::vector<std::string> first = {std::string(results[0].claim->sentence),
+                                          "mdm",
+                                          "12",
+                                          "1.200",
+                                          "1.000",
+                                          "+0.200 [+0.150, +0.250]",
+                                          "> 0.1",
+                                          "supported"};
+  EXPECT_EQ(table.rows[0], first);
+  EXPECT_EQ(table.rows[1].back(), "not measured (reason)");
+  EXPECT_TRUE(table.caption.starts_with(
+      fmt::format("Of {} verdicts 2 are supported, 0 not supported, 0 cannot be told and {} not measured.",
+                  results.size(), results.size() - 2)))
+      << table.caption;
+  EXPECT_EQ(read_file(dir / "out/claims.csv"), claims_csv(results));
+  EXPECT_TRUE(fs::exists(dir / "out/figures/claims.pdf"));
+}
+
+// Two levels of a numeric stressor and two of a categorical one, for one model.
+StressResult some_stress() {
+  StressResult result;
+  for (const char* name : {"irrelevant", "collection"}) {
+    StressCurve curve;
+    curve.stressor = find_stressor(name);
+    curve.model = "mdm";
+    curve.data = "qa";
+    for (const StressLevel& level : parse_stress(name, {})) {
+      if (curve.points.size() == 3) break;
+      StressPoint point;
+      point.level = level;
+      const double lost = 10 * static_cast<double>(curve.points.size());
+      for (Summary& s : point.scores) s = summary(80 - lost, 4);
+      if (lost > 0) {
+        ScoreSummaries losses;
+        for (Summary& s : losses) s = summary(lost, 3);
+        point.losses = losses;
+      }
+      if (level.text == "changed") point.stale = summary(25, 5);
+      curve.points.push_back(point);
+    }
+    curve.baseline = 0;
+    curve.worst = 2;
+    if (!curve.stressor->categorical()) {
+      ScoreSummaries slopes;
+      for (Summary& s : slopes) s = summary(-5, 1);
+      curve.slopes = slopes;
+    }
+    result.curves.push_back(curve);
+  }
+  Summary slope = summary(1.5, 1);
+  slope.quantity = "em_slope";
+  slope.part = "irrelevant";
+  result.differences.push_back({.a = "mdm", .b = "arm", .data = "qa", .summaries = {slope}});
+  return result;
+}
+
+TEST(StressPage, ShowsCurvesBarsLossesSlopesAndStaleAnswers) {
+  const TempDir dir;
+  const std::vector<Section> sections = stress_sections(some_stress(), dir / "out");
+  ASSERT_EQ(sections.size(), 3U);
+  EXPECT_EQ(sections[0].id, "stress");
+  EXPECT_EQ(table_in(sections[0]).rows[0], (std::vector<std::string>{"Irrelevant passages", "qa", "mdm − arm",
+                                                                     "20", "+1.500 [+0.500, +2.500]"}));
+  EXPECT_EQ(sections[1].id, "stress-noise");
+  EXPECT_EQ(figures_in(sections[1]), 1);
+  EXPECT_EQ(table_in(sections[1]).rows[0],
+            (std::vector<std::string>{"Irrelevant passages", "mdm", "20", "80.0 [76.0, 84.0]",
+                                      "60.0 [56.0, 64.0] at 0.4", "+20.0 [+17.0, +23.0]",
+                                      "+20.0 [+17.0, +23.0]", "−5.0 [−6.0, −4.0]"}));
+  EXPECT_EQ(sections[2].id, "stress-collection");
+  EXPECT_EQ(figures_in(sections[2]), 2) << "exact match and stale answers";
+  EXPECT_EQ(table_in(sections[2]).rows[0].back(), "–") << "categories have no slope";
+  EXPECT_EQ(table_in(sections[2], 1).rows,
+            (std::vector<std::vector<std::string>>{{"changed", "qa", "mdm", "20", "25.0 [20.0, 30.0]"}}));
+}
+
+TEST(StressPage, CurvesStandAtUnitsOfStressWithTheirBaseline) {
+  const TempDir dir;
+  stress_sections(some_stress(), dir / "out");
+  EXPECT_EQ(read_file(dir / "out/figures/stress_noise_curves.csv"),
+            "panel,series,x,y,lo,hi,null\n"
+            "Irrelevant passages,mdm,0,80,76,84,80\n"
+            "Irrelevant passages,mdm,2,70,66,74,80\n"
+            "Irrelevant passages,mdm,4,60,56,64,80\n");
+}
+
+TEST(StressPage, SeveralDataSetsAreToldApart) {
+  const TempDir dir;
+  StressResult result = some_stress();
+  result.curves.push_back(result.curves[0]);
+  result.curves.back().data = "other data";
+  const std::vector<Section> sections = stress_sections(result, dir / "out");
+  EXPECT_EQ(figures_in(sections[1]), 2);
+  EXPECT_EQ(table_in(sections[1]).rows[1][2], "other data");
+  EXPECT_TRUE(fs::exists(dir / "out/figures/stress_noise_curves_other_data.csv"));
+}
+
+TEST(StressPage, IsWrittenWhole) {
+  const TempDir dir;
+  write_stress(some_stress(), {.title = "S", .lead = "", .command = "buoy x", .facts = {}}, dir / "out");
+  EXPECT_NE(read_file(dir / "out/report.html").find("buoy x"), std::string::npos);
+  EXPECT_EQ(read_file(dir / "out/stress.csv"), stress_csv(some_stress()));
+  EXPECT_TRUE(fs::exists(dir / "out/robustness.csv"));
+  write_stress({}, {.title = "S", .lead = "", .command = "buoy x", .facts = {}}, dir / "empty");
+  EXPECT_TRUE(fs::exists(dir / "empty/report.html"));
+}
+
+InterventionResult some_interventions() {
+  InterventionResult result;
+  for (const char* condition : {"none", "mask-anchors=5", "mask-random=5"}) {
+    InterventionRow row;
+    row.model = "mdm";
+    row.condition = condition;
+    row.n = 20;
+    row.em = row.f1 = summary(70, 5);
+    if (row.condition != "none") {
+      const double change = row.condition == "mask-anchors=5" ? -30 : -10;
+      row.em_change = row.f1_change = summary(change, 5);
+      Summary turnover = summary(change / 100, 0.01, 8);
+      turnover.quantity = "turnover";
+      turnover.part = "read";
+      row.seen = {turnover};
+      row.seen_change = {turnover};
+    }
+    if (row.condition == "mask-anchors=5") {
+      row.control = "mask-random=5";
+      row.em_against_control = row.f1_against_control = summary(-20, 6);
+    }
+    result.rows.push_back(row);
+  }
+  return result;
+}
+
+TEST(IntervenePage, PutsTheControlBesideTheIntervention) {
+  const TempDir dir;
+  const std::vector<Section> sections = intervene_sections(some_interventions(), dir / "out");
+  ASSERT_EQ(sections.size(), 2U);
+  EXPECT_EQ(table_in(sections[0]).rows[1],
+            (std::vector<std::string>{"mdm", "mask-anchors=5", "20", "70.0", "−30.0 [−35.0, −25.0]",
+                                      "mask-random=5", "−10.0 [−15.0, −5.0]", "−20.0 [−26.0, −14.0]"}));
+  EXPECT_EQ(read_file(dir / "out/figures/interventions.csv"),
+            "series,group,value,lo,hi,null\n"
+            "mdm,mask-anchors=5,-30,-35,-25,\n"
+            "\"mdm, control\",mask-anchors=5,-10,-15,-5,\n");
+  EXPECT_EQ(table_in(sections[1]).rows[0],
+            (std::vector<std::string>{"Turnover", "mdm", "mask-anchors=5", "8", "-0.300 [-0.310, -0.290]",
+                                      "−0.300 [−0.310, −0.290]"}));
+}
+
+TEST(IntervenePage, WithoutTracesThereIsNoSecondSection) {
+  const TempDir dir;
+  InterventionResult result = some_interventions();
+  for (InterventionRow& row : result.rows) row.seen.clear();
+  EXPECT_EQ(intervene_sections(result, dir / "out").size(), 1U);
+  write_intervene(result, {.title = "I", .lead = "", .command = "buoy y", .facts = {}}, dir / "page");
+  EXPECT_NE(read_file(dir / "page/report.html").find("buoy y"), std::string::npos);
+  EXPECT_EQ(read_file(dir / "page/interventions.csv"), intervene_csv(result));
+}
+
+TEST(IntervenePage, ManyModelsTakeSeveralFigures) {
+  const TempDir dir;
+  InterventionResult result;
+  for (const char* model : {"a", "b", "c", "d"}) {
+    for (InterventionRow row : some_interventions().rows) {
+      row.model = model;
+      result.rows.push_back(row);
+    }
+  }
+  EXPECT_EQ(figures_in(intervene_sections(result, dir / "out")[0]), 2);
+  EXPECT_TRUE(fs::exists(dir / "out/figures/interventions_2.png"));
+}
+
+}  // namespace
+}  // namespace buoy

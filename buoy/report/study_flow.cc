@@ -1,0 +1,207 @@
+// Region flow as matrices and bars, and how far the tasks' anchor profiles lie apart.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "buoy/analysis/task_dependence.h"
+#include "buoy/base/error.h"
+#include "buoy/report/study_figures.h"
+
+namespace buoy {
+namespace {
+
+constexpr Index kMatricesAcross = 2, kMostMatrices = 6;
+
+// Names of the regions of all samples of a model, in the order of a prompt: BOS, Template, Query, Doc1 …,
+// Answer, Tail.
+std::vector<std::string> region_names(const StudyView& view, const StudiedModel& model,
+                                      const std::string& gold, const std::string& quantity) {
+  std::vector<std::string> names;
+  const auto known = [&](const std::string& name) {
+    return view.find_by_gold(model, gold, {.quantity = quantity, .part = name + ">" + name}) != nullptr;
+  };
+  const auto add = [&](const std::string& name) {
+    if (known(name)) names.push_back(name);
+  };
+  for (const char* name : {"BOS", "Template", "Query"}) add(name);
+  for (Index d = 1; known(fmt::format("Doc{}", d)); ++d) names.push_back(fmt::format("Doc{}", d));
+  for (const char* name : {"Answer", "Tail"}) add(name);
+  return names;
+}
+
+// The documents that a label "gold at 2+5" names.
+std::vector<std::string> gold_documents(const std::string& label) {
+  std::vector<std::string> documents;
+  std::string number;
+  for (const char c : label + "+") {
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
+      number += c;
+    } else if (!number.empty()) {
+      documents.push_back("Doc" + std::exchange(number, {}));
+    }
+  }
+  return documents;
+}
+
+void add_matrices(const StudyView& view, const StudiedModel& model, const std::string& quantity,
+                  std::vector<StudyFigure>& figures) {
+  const bool per_token = quantity == "flow_per_token";
+  Heatmap map{
+      .note = fmt::format("{}, finished sequence, rolled out over all layers; rows add up to 1.", model.name),
+      .width = kTextWidth,
+      .panels_across = kMatricesAcross,
+      .row_axis = {.title = "from"},
+      .column_axis = {.title = "into"},
+      .outline_name = "gold passage",
+      .color = {.title = "share of flow", .map = ColorMap::kTide, .low = 0.0},
+      .numbers = CellNumbers::kShown};
+  std::vector<std::string> names;
+  for (const std::string& gold : view.gold_labels()) {
+    if (gold.find('+') != gold.npos || std::ssize(map.panels) == kMostMatrices) continue;
+    const std::vector<std::string> here = region_names(view, model, gold, quantity);
+    if (here.empty() || (!names.empty() && here != names)) continue;
+    names = here;
+    const auto R = static_cast<Index>(names.size());
+    HeatmapPanel panel{.rows = R, .columns = R};
+    Index n = 0;
+    for (const std::string& from : names) {
+      for (const std::string& into : names) {
+        const Summary* s = view.find_by_gold(model, gold, {.quantity = quantity, .part = from + ">" + into});
+        panel.values.push_back(s != nullptr ? static_cast<float>(s->mean)
+                                            : std::numeric_limits<float>::quiet_NaN());
+        if (s != nullptr) n = std::max(n, s->n);
+      }
+    }
+    panel.title = fmt::format("{} (n = {})", gold, n);
+    for (const std::string& document : gold_documents(gold)) {
+      const Index c = std::ranges::find(names, document) - names.begin();
+      if (c < R)
+        panel.outlined.push_back({.row_begin = 0, .row_end = R, .column_begin = c, .column_end = c + 1});
+    }
+    map.panels.push_back(std::move(panel));
+  }
+  if (map.panels.empty()) return;
+  map.panels_across = std::min<Index>(kMatricesAcross, std::ssize(map.panels));
+  map.row_axis.labels = map.column_axis.labels = names;
+  std::string csv = figure_csv(map);
+  figures.push_back(
+      {.name = fmt::format("flow_{}_{}", per_token ? "per_token" : "sum", model.name),
+       .figure = std::move(map),
+       .csv = std::move(csv),
+       .caption = fmt::format("{}: where the attention of each region ends up{}, by the place of the gold "
+                              "passage (outlined).",
+                              model.name, per_token ? ", per token of the region it flows into" : ""),
+       .alt = fmt::format("Matrices of flow between regions for {}.", model.name)});
+}
+
+Bar bar_of(const Summary* s) {
+  if (s == nullptr) return {};
+  Bar bar{.value = s->mean, .low = s->lo.value_or(s->mean), .high = s->hi.value_or(s->mean)};
+  if (s->null) bar.null = *s->null;
+  return bar;
+}
+
+void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
+  Bars bars{.note = view.sample_note() + " Whiskers: 95 % bootstrap intervals over samples.",
+            .width = kTextWidth,
+            .y_title = "gold lift",
+            .reference = ReferenceLine{.value = 1, .name = "no preference"},
+            .labels = ValueLabels::kShown,
+            .decimals = 2,
+            .groups = {"all"}};
+  constexpr std::size_t kMostGroups = 12;
+  std::vector<std::string> labels = view.gold_labels();
+  std::erase_if(labels, [](const std::string& s) { return s.find('+') != s.npos; });
+  if (labels.size() > kMostGroups) labels.resize(kMostGroups);
+  for (const std::string& label : labels) bars.groups.push_back(label);
+  const ColumnKey key{.quantity = "gold_lift", .part = "per-token"};
+  for (const StudiedModel& model : view.models()) {
+    BarSeries series{.name = model.name, .bars = {bar_of(view.find(model, key))}};
+    for (const std::string& label : labels)
+      series.bars.push_back(bar_of(view.find_by_gold(model, label, key)));
+    bars.series.push_back(std::move(series));
+  }
+  const bool any =
+      std::ranges::any_of(bars.series, [](const BarSeries& s) { return std::isfinite(s.bars[0].value); });
+  if (!any) return;
+  for (BarSeries& s : bars.series) {
+    for (Bar& b : s.bars)
+      b.null = std::numeric_limits<double>::quiet_NaN();  // 1 by definition: the reference line
+  }
+  std::string csv = figure_csv(bars);
+  figures.push_back(
+      {.name = "flow_gold_lift",
+       .figure = std::move(bars),
+       .csv = std::move(csv),
+       .caption =
+           "Flow from the answer into the gold passage ÷ into the other passages, per token, divided by "
+           "the same under uniform attention; 1 is no preference. Whiskers: 95 % intervals.",
+       .alt = "Bars of gold lift by position of the gold passage."});
+}
+
+}  // namespace
+
+std::vector<StudyFigure> flow_figures(const StudyView& view) {
+  std::vector<StudyFigure> figures;
+  for (const StudiedModel& model : view.models()) add_matrices(view, model, "flow_sum", figures);
+  for (const StudiedModel& model : view.models()) add_matrices(view, model, "flow_per_token", figures);
+  add_gold_lift(view, figures);
+  constexpr LayerCurves::Panel kPanels[] = {{"answer into gold ÷ into others", {"answer_to_gold", ""}}};
+  for (StudyFigure& f : layer_curves(
+           view,
+           {.name = "flow_by_layer",
+           .y_title = "ratio",
+           .caption = "The same ratio within each layer, under sum pooling; dashed: under uniform attention.",
+           .panels = kPanels})) {
+    figures.push_back(std::move(f));
+  }
+  return figures;
+}
+
+std::vector<StudyFigure> task_figures(const StudyView& view) {
+  Heatmap map{.width = view.models().size() > 1 ? kTextWidth : kColumnWidth,
+              .panels_across = std::min<Index>(3, std::ssize(view.models())),
+              .outline_name = "p < 0.05",
+              .color = {.title = "JS divergence, nats", .map = ColorMap::kTide, .low = 0.0},
+              .numbers = CellNumbers::kShown,
+              .decimals = 3};
+  for (const StudiedModel& model : view.models()) {
+    const std::vector<TaskProfiles> tasks = task_profiles(view.result().table, {.model = model.name});
+    const auto T = static_cast<Index>(tasks.size());
+    if (T < 2) continue;
+    std::vector<std::string> names;
+    for (const TaskProfiles& t : tasks) names.push_back(t.task.empty() ? "(none)" : t.task);
+    if (!map.row_axis.labels.empty() && map.row_axis.labels != names) continue;
+    map.row_axis.labels = map.column_axis.labels = names;
+    HeatmapPanel panel{.title = model.name, .rows = T, .columns = T};
+    panel.values.assign(static_cast<std::size_t>(T * T), 0.0f);
+    for (const TaskDistance& d : task_dependence(tasks)) {
+      const Index a = std::ranges::find(names, d.a) - names.begin(),
+                  b = std::ranges::find(names, d.b) - names.begin();
+      if (a >= T || b >= T) continue;
+      for (const auto& [row, column] : {std::pair(a, b), std::pair(b, a)}) {
+        panel.values[static_cast<std::size_t>(row * T + column)] = static_cast<float>(d.divergence);
+        if (d.p < 0.05) {
+          panel.outlined.push_back(
+              {.row_begin = row, .row_end = row + 1, .column_begin = column, .column_end = column + 1});
+        }
+      }
+    }
+    map.panels.push_back(std::move(panel));
+  }
+  if (map.panels.empty()) return {};
+  map.note = "Permutation test over samples, 1000 permutations.";
+  std::string csv = figure_csv(map);
+  return {
+      {.name = "tasks",
+       .figure = std::move(map),
+       .csv = std::move(csv),
+       .caption =
+           "Distance between the anchor profiles of tasks: where, and on what kind of token, anchors stand. "
+           "Outlined "
+           "cells differ more than reshuffled samples do (p < 0.05, not corrected for the number of pairs).",
+       .alt = "Matrix of distances between tasks."}};
+}
+
+}  // namespace buoy

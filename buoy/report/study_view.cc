@@ -1,0 +1,247 @@
+#include "buoy/report/study_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "buoy/analysis/table_csv.h"
+#include "buoy/base/error.h"
+
+namespace buoy {
+namespace {
+
+const Summary* lookup(const std::map<ColumnKey, Summary>& index, const ColumnKey& key) {
+  const auto found = index.find(key);
+  return found == index.end() ? nullptr : &found->second;
+}
+
+std::string csv_number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.9g}", value) : "";
+}
+
+double value_at(const std::vector<double>& values, std::size_t i) {
+  return i < values.size() ? values[i] : std::numeric_limits<double>::quiet_NaN();
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+std::string csv_of(const Heatmap& map) {
+  std::string out = "panel,row,column,value,hatched\n";
+  const auto label = [](const CellAxis& axis, Index i) {
+    return axis.labels.empty() ? fmt::to_string(axis.first + i) : axis.labels[static_cast<std::size_t>(i)];
+  };
+  for (const HeatmapPanel& panel : map.panels) {
+    for (Index r = 0; r < panel.rows; ++r) {
+      for (Index c = 0; c < panel.columns; ++c) {
+        const auto cell = static_cast<std::size_t>(r * panel.columns + c);
+        out += fmt::format("{},{},{},{},{}\n", csv_field(panel.title), csv_field(label(map.row_axis, r)),
+                           csv_field(label(map.column_axis, c)), csv_number(panel.values[cell]),
+                           panel.hatched.empty() ? 0 : panel.hatched[cell]);
+      }
+    }
+  }
+  return out;
+}
+
+std::string csv_of(const Curves& curves) {
+  std::string out = "panel,series,x,y,lo,hi,null\n";
+  for (const CurvePanel& panel : curves.panels) {
+    for (const Series& s : panel.series) {
+      for (std::size_t i = 0; i < s.x.size(); ++i) {
+        out += fmt::format("{},{},{},{},{},{},{}\n", csv_field(panel.title), csv_field(s.name),
+                           csv_number(s.x[i]), csv_number(s.y[i]), csv_number(value_at(s.low, i)),
+                           csv_number(value_at(s.high, i)), csv_number(value_at(s.null, i)));
+      }
+    }
+  }
+  return out;
+}
+
+std::string csv_of(const Bars& bars) {
+  std::string out = "series,group,value,lo,hi,null\n";
+  for (const BarSeries& s : bars.series) {
+    for (std::size_t g = 0; g < s.bars.size(); ++g) {
+      const Bar& b = s.bars[g];
+      out += fmt::format("{},{},{},{},{},{}\n", csv_field(s.name), csv_field(bars.groups[g]),
+                         csv_number(b.value), csv_number(b.low), csv_number(b.high), csv_number(b.null));
+    }
+  }
+  return out;
+}
+
+std::string csv_of(const Forest& forest) {
+  std::string out = "group,name,detail,value,lo,hi,text\n";
+  for (const ForestRow& r : forest.rows) {
+    out += fmt::format("{},{},{},{},{},{},{}\n", csv_field(r.group), csv_field(r.name), csv_field(r.detail),
+                       csv_number(r.value), csv_number(r.low), csv_number(r.high), csv_field(r.text));
+  }
+  return out;
+}
+
+}  // namespace
+
+StudyView::Index1 StudyView::index(const std::vector<Summary>& summaries) {
+  Index1 made;
+  for (const Summary& s : summaries) {
+    made.emplace(ColumnKey{.quantity = s.quantity, .part = s.part, .layer = s.layer, .head = s.head}, s);
+  }
+  return made;
+}
+
+StudyView::StudyView(const StudyResult& result) : result_(&result) {
+  std::set<std::string> labels;
+  for (const SampleKey& key : result.by_gold.samples()) labels.insert(key.data);
+  for (const StudiedModel& model : result.models) {
+    all_[model.name] = index(result.table.summaries({.model = model.name}, Intervals::kNotPerHead));
+    means_[model.name] = index(result.layer_means.summaries({.model = model.name}));
+    for (const std::string& label : labels) {
+      by_gold_[{model.name, label}] = index(result.by_gold.summaries({.model = model.name, .data = label}));
+    }
+  }
+}
+
+const Summary* StudyView::find(const StudiedModel& model, const ColumnKey& key) const {
+  return lookup(all_.at(model.name), key);
+}
+
+const Summary* StudyView::find_mean(const StudiedModel& model, Quantity quantity) const {
+  return lookup(means_.at(model.name),
+                {.quantity = std::string(quantity.name), .part = std::string(quantity.part)});
+}
+
+const Summary* StudyView::find_by_gold(const StudiedModel& model, const std::string& gold,
+                                       const ColumnKey& key) const {
+  const auto found = by_gold_.find({model.name, gold});
+  return found == by_gold_.end() ? nullptr : lookup(found->second, key);
+}
+
+std::vector<std::string> StudyView::gold_labels() const {
+  std::set<std::string> names;
+  for (const auto& [key, index] : by_gold_) names.insert(key.second);
+  std::vector<std::string> labels(names.begin(), names.end());
+  // "gold at 10" after "gold at 2", pairs last.
+  std::ranges::stable_sort(
+      labels, {}, [](const std::string& s) { return std::pair(std::ranges::count(s, '+'), std::ssize(s)); });
+  return labels;
+}
+
+std::vector<Index> StudyView::layers(const StudiedModel& model, Quantity quantity) const {
+  std::vector<Index> layers;
+  for (const auto& [key, summary] : all_.at(model.name)) {
+    if (key.quantity == quantity.name && key.part == quantity.part && key.layer >= 0 &&
+        (layers.empty() || layers.back() != key.layer)) {
+      layers.push_back(key.layer);
+    }
+  }
+  std::ranges::sort(layers);
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+  return layers;
+}
+
+CurvePanel StudyView::panel(const std::string& title, Quantity quantity) const {
+  CurvePanel panel{.title = title, .series = {}};
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  for (const StudiedModel& model : models()) {
+    Series series{.name = model.name, .x = {}, .y = {}, .markers = Markers::kDots};
+    for (const Index layer : layers(model, quantity)) {
+      const Summary* s =
+          find(model,
+               {.quantity = std::string(quantity.name), .part = std::string(quantity.part), .layer = layer});
+      if (s == nullptr) continue;
+      series.x.push_back(static_cast<double>(layer));
+      series.y.push_back(s->mean);
+      series.low.push_back(s->lo.value_or(s->mean));
+      series.high.push_back(s->hi.value_or(s->mean));
+      series.null.push_back(s->null.value_or(kNone));
+    }
+    if (std::ranges::all_of(series.null, [](double x) { return std::isnan(x); })) series.null.clear();
+    if (!series.x.empty()) panel.series.push_back(std::move(series));
+  }
+  return panel;
+}
+
+HeatmapPanel StudyView::head_map(const StudiedModel& model, const std::string& title,
+                                 Quantity quantity) const {
+  HeatmapPanel panel{.title = title, .rows = model.layers, .columns = model.heads};
+  for (Index l = 0; l < model.layers; ++l) {
+    for (Index h = 0; h < model.heads; ++h) {
+      const Summary* s = find(model, {.quantity = std::string(quantity.name),
+                                      .part = std::string(quantity.part),
+                                      .layer = l,
+                                      .head = h});
+      panel.values.push_back(s != nullptr ? static_cast<float>(s->mean)
+                                          : std::numeric_limits<float>::quiet_NaN());
+    }
+  }
+  return panel;
+}
+
+std::string StudyView::csv(std::span<const Quantity> quantities) const {
+  std::vector<GroupSummaries> groups;
+  for (const StudiedModel& model : models()) {
+    GroupSummaries group{.group = {.model = model.name}, .summaries = {}};
+    for (const auto& [key, summary] : all_.at(model.name)) {
+      const auto wanted = [&](const Quantity& q) { return q.name == key.quantity && q.part == key.part; };
+      if (std::ranges::any_of(quantities, wanted)) group.summaries.push_back(summary);
+    }
+    groups.push_back(std::move(group));
+  }
+  return summaries_csv(groups);
+}
+
+std::string StudyView::whole_csv() const {
+  std::vector<GroupSummaries> groups;
+  for (const StudiedModel& model : models()) {
+    GroupSummaries group{.group = {.model = model.name}, .summaries = {}};
+    for (const auto& [key, summary] : all_.at(model.name)) group.summaries.push_back(summary);
+    groups.push_back(std::move(group));
+  }
+  return summaries_csv(groups);
+}
+
+std::string StudyView::sample_note() const {
+  std::string note;
+  for (const StudiedModel& model : models()) {
+    note += fmt::format("{}{}: n = {}", note.empty() ? "" : " · ", model.name, model.samples);
+  }
+  return note + ".";
+}
+
+std::string token_label(const Trace& trace, Index position) {
+  const auto p = static_cast<std::size_t>(position);
+  if (trace.header.mask_id == trace.tokens[p]) return "[mask]";
+  std::string text = trace.token_texts[p];
+  replace_all(text, "\n", "↵");
+  replace_all(text, "\t", "⇥");
+  if (text.size() > 1 && text.front() == ' ') text.erase(0, 1);
+  if (text == " ") return "␣";
+  return text;
+}
+
+std::vector<Band> region_bands(const Trace& trace) {
+  std::vector<Band> bands;
+  for (const RegionSpan& span : trace.regions.spans()) {
+    const Region& region = trace.regions.regions[static_cast<std::size_t>(span.region)];
+    if (region.kind == RegionKind::kTemplate) continue;
+    const std::string name = region.name();
+    bands.push_back({.begin = span.begin,
+                     .end = span.end,
+                     .name = name,
+                     .short_name = region.kind == RegionKind::kDocument ? fmt::format("D{}", region.document)
+                                                                        : name.substr(0, 1),
+                     .marked = region.gold});
+  }
+  return bands;
+}
+
+std::string figure_csv(const Figure& figure) {
+  return std::visit([](const auto& f) { return csv_of(f); }, figure);
+}
+
+}  // namespace buoy

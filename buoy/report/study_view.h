@@ -1,0 +1,79 @@
+// A study's numbers by name, for the figures and tables that show them.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "buoy/draw/figure.h"
+#include "buoy/run/collect.h"
+
+namespace buoy {
+
+// A figure of a report with all that goes beside it.
+struct StudyFigure {
+  std::string name;  // of its files
+  Figure figure;
+  std::string csv;
+  std::string caption, alt;
+};
+
+// One quantity of the analyses: its name and its part.
+struct Quantity {
+  std::string_view name, part;
+};
+
+// Summaries of every model, made once. Views the result, which must outlive it.
+class StudyView {
+ public:
+  explicit StudyView(const StudyResult& result);
+
+  const StudyResult& result() const { return *result_; }
+  std::span<const StudiedModel> models() const { return result_->models; }
+
+  // nullptr where the model has no such number.
+  const Summary* find(const StudiedModel& model, const ColumnKey& key) const;
+  // Of the means over layers.
+  const Summary* find_mean(const StudiedModel& model, Quantity quantity) const;
+  // Of the samples whose gold documents stand at `gold` ("gold at 3").
+  const Summary* find_by_gold(const StudiedModel& model, const std::string& gold, const ColumnKey& key) const;
+  std::vector<std::string> gold_labels() const;  // one gold document first, in order of its number
+
+  // The layers of a model for which the quantity is known, ascending.
+  std::vector<Index> layers(const StudiedModel& model, Quantity quantity) const;
+
+  // A line per model over layers, with interval and null. Models without the quantity are left out.
+  CurvePanel panel(const std::string& title, Quantity quantity) const;
+
+  // A map of layers × heads of the mean over samples.
+  HeatmapPanel head_map(const StudiedModel& model, const std::string& title, Quantity quantity) const;
+
+  // The lines of summaries.csv for these quantities.
+  std::string csv(std::span<const Quantity> quantities) const;
+  std::string whole_csv() const;
+
+  // "mini-mdm: n = 20 · mini-arm: n = 20."
+  std::string sample_note() const;
+
+ private:
+  using Index1 = std::map<ColumnKey, Summary>;
+  static Index1 index(const std::vector<Summary>& summaries);
+
+  const StudyResult* result_;
+  std::map<std::string, Index1> all_, means_;                      // by model
+  std::map<std::pair<std::string, std::string>, Index1> by_gold_;  // by model and label
+};
+
+// A position as a label: white space made visible, masks short.
+std::string token_label(const Trace& trace, Index position);
+
+// The spans of the regions that have a name worth showing (not the template's), for axes.
+std::vector<Band> region_bands(const Trace& trace);
+
+// The data of a figure as CSV.
+std::string figure_csv(const Figure& figure);
+
+}  // namespace buoy

@@ -1,0 +1,116 @@
+#include "buoy/run/collect.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "buoy/base/error.h"
+
+namespace buoy {
+namespace {
+
+StudiedModel& model_of(StudyResult& result, const Trace& trace) {
+  const TraceHeader& h = trace.header;
+  const auto found = std::ranges::find(result.models, h.model, &StudiedModel::name);
+  if (found == result.models.end()) {
+    StudiedModel& made = result.models.emplace_back();
+    made.name = h.model;
+    made.hash = h.model_hash;
+    made.kind = h.kind;
+    made.layers = h.model_layers;
+    made.heads = h.H;
+    made.settings = h.settings;
+    return made;
+  }
+  if (found->hash != h.model_hash) {
+    fail("sample {}: was made by another model than the samples before, though both are called {}: {} and {}",
+         h.sample, h.model, h.model_hash, found->hash);
+  }
+  return *found;
+}
+
+void warn_once(StudyResult& result, const std::optional<std::string>& warning) {
+  if (warning && std::ranges::find(result.warnings, *warning) == result.warnings.end()) {
+    result.warnings.push_back(*warning);
+  }
+}
+
+}  // namespace
+
+Measurements mean_over_layers(const Measurements& measurements) {
+  std::map<std::pair<std::string, std::string>, std::vector<const Measurement*>> layers;
+  for (const Measurement& m : measurements) {
+    if (m.layer >= 0 && m.head < 0) layers[{m.quantity, m.part}].push_back(&m);
+  }
+  Measurements means;
+  for (const auto& [key, members] : layers) {
+    Measurement mean{.quantity = key.first, .part = key.second, .value = 0, .weight = 0, .null = 0.0};
+    const double count = static_cast<double>(members.size());
+    for (const Measurement* m : members) {
+      mean.value += m->value / count;
+      mean.weight += m->weight / count;
+      mean.null = mean.null && m->null ? std::optional(*mean.null + *m->null / count) : std::nullopt;
+    }
+    if (mean.weight != 0) means.push_back(std::move(mean));
+  }
+  return means;
+}
+
+void collect(StudyResult& result, Trace trace, const std::string& data) {
+  StudiedModel& model = model_of(result, trace);
+  const TraceHeader& h = trace.header;
+  const SampleKey key{.model = h.model, .data = data, .task = h.task, .sample = h.sample};
+  const TraceWithNull traces(trace);
+  const std::string gold = gold_label(trace.regions);
+  for (const Analysis* analysis : result.options.analyses) {
+    const Measurements measured = measure(*analysis, traces, result.options.analysis);
+    result.table.add(key, measured);
+    result.layer_means.add(key, mean_over_layers(measured));
+    if (analysis->name == "flow" && !gold.empty()) {
+      result.by_gold.add({.model = h.model, .data = gold, .task = h.task, .sample = data + "/" + h.sample},
+                         measured);
+    }
+  }
+  warn_once(result, anchor_warning(result.options.analysis.anchors, trace.N()));
+  ++model.samples;
+  if (h.correct) ++model.answered;
+  if (h.correct == true) ++model.correct;
+  if (std::ssize(model.examples) < result.options.examples) model.examples.push_back(std::move(trace));
+}
+
+QkExample qk_example(std::span<const float> queries, std::span<const float> keys, Index D, ModelKind kind) {
+  const Index N = std::ssize(queries) / D;
+  check(N <= kMaxQkPositions && queries.size() == keys.size(), "a matrix for a figure is small");
+  const auto norm_at = [&](std::span<const float> x, Index i) {
+    double squares = 0;
+    for (const float v : x.subspan(static_cast<std::size_t>(i * D), static_cast<std::size_t>(D)))
+      squares += double{v} * v;
+    return std::sqrt(squares);
+  };
+  QkExample made;
+  for (auto* matrix : {&made.score, &made.cosine, &made.norm}) {
+    matrix->assign(static_cast<std::size_t>(N * N), std::numeric_limits<float>::quiet_NaN());
+  }
+  std::vector<double> key_norms;
+  for (Index j = 0; j < N; ++j) key_norms.push_back(norm_at(keys, j));
+  for (Index i = 0; i < N; ++i) {
+    const double query_norm = norm_at(queries, i);
+    const Index visible = kind == ModelKind::kCausal ? i + 1 : N;
+    for (Index j = 0; j < visible; ++j) {
+      double score = 0;
+      for (Index d = 0; d < D; ++d) {
+        score +=
+            double{queries[static_cast<std::size_t>(i * D + d)]} * keys[static_cast<std::size_t>(j * D + d)];
+      }
+      const double product = query_norm * key_norms[static_cast<std::size_t>(j)];
+      const auto cell = static_cast<std::size_t>(i * N + j);
+      made.score[cell] = static_cast<float>(score);
+      made.norm[cell] = static_cast<float>(product);
+      made.cosine[cell] = static_cast<float>(product > 0 ? score / product : 0);
+    }
+  }
+  return made;
+}
+
+}  // namespace buoy

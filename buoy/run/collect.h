@@ -1,0 +1,58 @@
+// Gathers what the analyses say of many traces: rows of numbers for all, whole traces for a few examples.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "buoy/analysis/analyses.h"
+#include "buoy/analysis/sample_table.h"
+#include "buoy/probe/trace.h"
+
+namespace buoy {
+
+// The three matrices behind one head's attention to one example, for a figure. N×N, so only on request and up
+// to kMaxQkPositions.
+inline constexpr Index kMaxQkPositions = 1024;
+struct QkExample {
+  Index layer = 0, head = 0;
+  std::vector<float> score, cosine, norm;  // [N, N]; queries × keys; NaN where a causal query may not look
+};
+
+struct StudiedModel {
+  std::string name, hash;
+  ModelKind kind = ModelKind::kMasked;
+  Index layers = 0, heads = 0;
+  Index samples = 0, answered = 0, correct = 0;  // answered: those whose right answer is known
+  std::string settings;                          // as in the traces' headers
+  std::vector<Trace> examples;
+  std::vector<QkExample> qk;  // of examples[0]
+};
+
+struct CollectOptions {
+  AnalysisOptions analysis;
+  std::vector<const Analysis*> analyses;  // in order
+  Index examples = 1;                     // traces kept of each model
+};
+
+// All that a report is written from.
+struct StudyResult {
+  CollectOptions options;
+  std::vector<StudiedModel> models;
+  SampleTable table;        // every measurement of every sample
+  SampleTable layer_means;  // the same, averaged over layers within each sample
+  SampleTable by_gold;      // flow again, with "gold at 3" in place of the dataset's name
+  std::vector<std::string> warnings;
+};
+
+// Adds one sample. Traces of one name must come from the same model. Throws Error when they do not, or when
+// the sample is there already.
+void collect(StudyResult& result, Trace trace, const std::string& data);
+
+// Means over layers of what is measured per layer and for no one head: Σ values and Σ weights.
+Measurements mean_over_layers(const Measurements& measurements);
+
+// From a head's queries and keys, [N, D] each.
+QkExample qk_example(std::span<const float> queries, std::span<const float> keys, Index D, ModelKind kind);
+
+}  // namespace buoy

@@ -1,0 +1,61 @@
+// What an evaluation comes to: scores by model, dataset and condition, averages, and what passages gain.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "buoy/analysis/sample_table.h"
+#include "buoy/run/run_store.h"
+
+namespace buoy {
+
+inline constexpr const char* kScoreNames[] = {"em", "substring", "f1"};
+
+// Scores in percent, in the order of kScoreNames.
+struct ScoreCell {
+  Index n = 0;
+  double mean[3] = {}, standard_error[3] = {};
+};
+
+// What passages add, paired by item, in points of percent.
+struct ScoreGain {
+  Index n = 0;
+  double mean[3] = {}, low[3] = {}, high[3] = {};
+};
+
+// One row of the table: a model under a condition.
+struct ScoreRow {
+  std::string model, condition;
+  std::vector<std::optional<ScoreCell>> cells;    // one per column
+  std::optional<ScoreCell> cell_mean, item_mean;  // unweighted mean of the cells; over all items
+  std::vector<std::optional<ScoreGain>> gains;    // over `baseline`, one per column, then over all items
+};
+
+struct ScoreTable {
+  std::vector<std::string> columns;  // datasets; a dataset of several tasks has one for each
+  std::string baseline;              // the condition that gains are measured against; empty: none
+  std::vector<ScoreRow> rows;        // in the order of models and conditions given
+};
+
+struct ScoreOrder {
+  std::vector<std::string> models, data, conditions;
+};
+
+// Intervals and standard errors are over items; the standard error of a mean of cells takes cells as
+// independent.
+ScoreTable make_score_table(const std::vector<SampleResult>& results, const ScoreOrder& order);
+
+// The scores of every sample in percent, by name, with the condition as part.
+SampleTable answer_table(const std::vector<SampleResult>& results);
+
+// For a terminal; as CSV with every number; as JSON; as LaTeX in the shape of the paper's first table.
+std::string score_text(const ScoreTable& table);
+std::string score_csv(const ScoreTable& table);
+std::string score_json(const ScoreTable& table);
+std::string score_latex(const ScoreTable& table);
+
+// One JSON line per sample: prompt, answer, scores, commit steps, timing.
+std::string samples_jsonl(const std::vector<SampleResult>& results);
+
+}  // namespace buoy

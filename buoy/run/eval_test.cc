@@ -1,0 +1,149 @@
+// The store of a run, conditions, and the tables that are made of it.
+#include "buoy/run/eval.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
+#include "buoy/run/eval_table.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+SampleResult result(const std::string& model, const std::string& task, const std::string& condition,
+                    Index number, double em) {
+  return {.key = {model, "set", condition, "item-" + std::to_string(number)},
+          .number = number,
+          .task = task,
+          .prompt = "p",
+          .answer = "ü \"a\"",
+          .score = {.em = em, .substring = em, .f1 = em},
+          .prompt_tokens = 7,
+          .steps = 3,
+          .commit_step = {2, 0, 1},
+          .seconds = 0.5};
+}
+
+class Store : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(directory_); }
+  void TearDown() override { fs::remove_all(directory_); }
+  fs::path directory_ = fs::temp_directory_path() / ("buoy_run_" + std::to_string(::getpid()));
+  fs::path path_ = directory_ / "run.db";
+  Json settings_ = {{"steps", 16}, {"data", {{"a", "x1"}}}};
+};
+
+TEST_F(Store, GivesBackWhatWasAddedAfterReopening) {
+  const std::vector<SampleResult> two = {result("m", "t", "none", 1, 0), result("m", "t", "none", 0, 1)};
+  RunStore(path_, settings_).add(two);
+  const RunStore again(path_, settings_);
+  EXPECT_EQ(again.done().size(), 2u);
+  EXPECT_TRUE(again.done().contains(two[0].key));
+  const std::vector<SampleResult> back = again.results();
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(back[0].number, 0);  // in order of number, not of adding
+  EXPECT_EQ(back[0].answer, "ü \"a\"");
+  EXPECT_EQ(back[0].commit_step, (std::vector<Index>{2, 0, 1}));
+  EXPECT_EQ(back[1].score.em, 0);
+}
+
+TEST_F(Store, AddsAllOfABatchOrNothing) {
+  RunStore store(path_, settings_);
+  store.add(std::vector{result("m", "t", "none", 0, 1)});
+  EXPECT_THROW(store.add(std::vector{result("m", "t", "none", 1, 1), result("m", "t", "none", 0, 1)}), Error);
+  EXPECT_EQ(store.results().size(), 1u);
+  EXPECT_EQ(store.done().size(), 1u);
+}
+
+TEST_F(Store, RefusesOtherSettingsAndSaysWhich) {
+  { RunStore begun(path_, settings_); }
+  Json other = settings_;
+  other["steps"] = 32;
+  other["data"]["a"] = "x2";
+  other["seed"] = 1;
+  const std::string message = message_of([&] { RunStore(path_, other); });
+  EXPECT_NE(message.find("/steps was 16, now 32; /data/a was \"x1\", now \"x2\"; /seed was absent, now 1"),
+            std::string::npos)
+      << message;
+}
+
+TEST_F(Store, IsOpenOnceAtATime) {
+  const RunStore first(path_, settings_);
+  EXPECT_NE(message_of([&] { RunStore(path_, settings_); }).find("another process has this run open"),
+            std::string::npos);
+}
+
+TEST_F(Store, RefusesADatabaseOfAnotherKind) {
+  Database(path_).execute("CREATE TABLE t (x)");
+  EXPECT_NE(message_of([&] { RunStore(path_, settings_); }).find("not of a run"), std::string::npos);
+}
+
+TEST(Conditions, ChooseThePassages) {
+  const QaItem item{.id = "1",
+                    .question = "q",
+                    .answers = {"a"},
+                    .passages = {{.text = "x"}, {.text = "y"}, {.text = "z"}}};
+  EXPECT_TRUE(under(parse_condition("none"), item, {}).passages.empty());
+  EXPECT_EQ(under(parse_condition("given"), item, {}).passages.size(), 3u);
+  EXPECT_EQ(under(parse_condition("2"), item, {}).passages.size(), 2u);
+  EXPECT_EQ(under(parse_condition("9"), item, {}).passages.size(), 3u);
+  const Retrieve retrieve = [](const std::string& question, Index top) {
+    return std::vector<QaPassage>(static_cast<std::size_t>(top), QaPassage{.text = question});
+  };
+  EXPECT_EQ(under({.kind = Condition::Kind::kRetrieved, .count = 4}, item, retrieve).passages[3].text, "q");
+  for (const char* bad : {"", "0", "-1", "some", "2x"}) EXPECT_THROW(parse_condition(bad), UsageError) << bad;
+}
+
+TEST(ScoreTable, MatchesTheClosedForms) {
+  std::vector<SampleResult> results;
+  // Task a: 3 of 4 right with passages, 1 of 4 without; task b: 1 of 2 and 0 of 2.
+  const double with_a[] = {1, 1, 1, 0}, without_a[] = {1, 0, 0, 0};
+  for (Index i = 0; i < 4; ++i) {
+    results.push_back(result("m", "a", "given", i, with_a[i]));
+    results.push_back(result("m", "a", "none", i, without_a[i]));
+  }
+  for (Index i = 4; i < 6; ++i) {
+    results.push_back(result("m", "b", "given", i, i == 4 ? 1 : 0));
+    results.push_back(result("m", "b", "none", i, 0));
+  }
+  const ScoreTable table =
+      make_score_table(results, {.models = {"m"}, .data = {"set"}, .conditions = {"none", "given"}});
+  EXPECT_EQ(table.columns, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(table.baseline, "none");
+  ASSERT_EQ(table.rows.size(), 2u);
+  const ScoreRow& given = table.rows[1];
+  EXPECT_DOUBLE_EQ(given.cells[0]->mean[0], 75);
+  EXPECT_NEAR(given.cells[0]->standard_error[0], 100 * std::sqrt(0.25 / 4), 1e-9);  // sd of 1,1,1,0 is 0.5
+  EXPECT_DOUBLE_EQ(given.cells[1]->mean[0], 50);
+  EXPECT_DOUBLE_EQ(given.cell_mean->mean[0], 62.5);
+  EXPECT_NEAR(given.item_mean->mean[0], 100 * 4.0 / 6, 1e-9);
+  EXPECT_DOUBLE_EQ(given.gains[0]->mean[0], 50);
+  EXPECT_NEAR(given.gains[2]->mean[0], 100 * 3.0 / 6, 1e-9);
+  EXPECT_LE(given.gains[2]->low[0], given.gains[2]->mean[0]);
+  EXPECT_TRUE(table.rows[0].gains.empty());
+  EXPECT_NE(score_text(table).find("+50.0 ["), std::string::npos);
+  EXPECT_NE(score_latex(table).find("m & none & $25.0_{25.0}$ & $0.0_{0.0}$ & $12.5_{12.5}$"),
+            std::string::npos)
+      << score_latex(table);
+  EXPECT_EQ(parse_json(score_json(table), "t")["rows"][1]["cells"]["a"]["em"]["mean"], 75.0);
+  EXPECT_NE(score_csv(table).find("m,given,mean of items,em,6,66.6666667,"), std::string::npos)
+      << score_csv(table);
+}
+
+}  // namespace
+}  // namespace buoy

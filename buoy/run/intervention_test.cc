@@ -1,0 +1,396 @@
+// Interventions on the bundled pair, seen through whole attention matrices that a second observer keeps.
+#include "buoy/intervene/intervention.h"
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "buoy/analysis/null_model.h"
+#include "buoy/base/error.h"
+#include "buoy/base/testing.h"
+#include "buoy/decode/autoregressive.h"
+#include "buoy/decode/masked_diffusion.h"
+#include "buoy/intervene/intervener.h"
+#include "buoy/model/transformer.h"
+#include "buoy/run/tracer.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The attention that was used: per pass, sample and layer, [H, T, N].
+using PassMatrices = std::map<std::pair<Index, Index>, std::vector<float>>;
+
+class MatrixTap : public Tap {
+ public:
+  Plan plan(Index, Index) override { return {.request = &request_}; }
+  Next measured(Index layer, Index sequence, const AttentionStats& stats) override {
+    matrices[{sequence, layer}] = stats.matrix;
+    return Next::kGoOn;
+  }
+  bool may_ask_again() const override { return false; }
+  PassMatrices matrices;
+
+ private:
+  AttentionRequest request_ = [] {
+    AttentionRequest all;
+    all.matrix = true;
+    return all;
+  }();
+};
+
+class MatrixObserver : public GenerationObserver {
+ public:
+  Tap* before_pass(std::span<const Pass> passes) override {
+    finish_pass();
+    tokens.push_back(passes[0].generation->tokens);
+    return &tap_;
+  }
+  void finish_pass() {
+    if (!tap_.matrices.empty()) steps.push_back(std::exchange(tap_.matrices, {}));
+  }
+  std::vector<PassMatrices> steps;
+  std::vector<std::vector<TokenId>> tokens;  // of sample 0, before each pass
+
+ private:
+  MatrixTap tap_;
+};
+
+class Interventions : public testing::TestWithParam<const char*> {
+ protected:
+  Interventions()
+      : directory_(source_path("models") / GetParam()),
+        backend_(make_cpu_backend({.threads = 2})),
+        model_(directory_, *backend_, {}),
+        tokenizer_(Tokenizer::load(directory_)) {
+    const std::vector<QaItem> items = read_dataset(source_path("data/micro_test.jsonl"), {.limit = 2});
+    const PromptTemplate micro = PromptTemplate::find("micro");
+    for (QaItem item : items) {
+      while (item.passages.size() > 2) item.passages.erase(item.passages.begin());
+      examples_.push_back({.prompt = tokenize_prompt(tokenizer_, micro.render(item), nullptr), .item = item});
+    }
+  }
+
+  bool causal() const { return model_.config().family->kind == ModelKind::kCausal; }
+  Index H() const { return model_.config().H; }
+
+  std::vector<Generation> generate(std::span<const std::vector<TokenId>> prompts,
+                                   GenerationObserver* observer, SampleStreams streams) const {
+    if (causal()) {
+      AutoregressiveOptions options;
+      options.max_new_tokens = 6;
+      return generate_autoregressive(model_, prompts, options, observer, streams);
+    }
+    LladaOptions options;
+    options.gen_length = options.block_length = 8;
+    options.steps = 4;
+    return generate_llada(model_, prompts, options, observer, streams);
+  }
+
+  std::vector<Generation> run(const InterventionSettings* settings, GenerationObserver* watching) const {
+    std::vector<const TokenizedPrompt*> prompts;
+    std::vector<std::vector<TokenId>> ids;
+    for (const TraceExample& e : examples_) {
+      prompts.push_back(&e.prompt);
+      ids.push_back(e.prompt.ids);
+    }
+    if (settings == nullptr) return generate(ids, watching, {});
+    Intervener intervener(model_, tokenizer_, *settings, prompts, {}, watching);
+    return generate(ids, &intervener, {});
+  }
+
+  std::vector<TracedSample> trace(const InterventionSettings* settings) const {
+    const TraceSource source{
+        .model = model_,
+        .tokenizer = tokenizer_,
+        .generate = [this](std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer,
+                           SampleStreams streams) { return generate(prompts, observer, streams); },
+        .record = {},
+        .name = GetParam(),
+        .model_hash = "",
+        .tokenizer_hash = "",
+        .buoy_version = "",
+        .settings = "{}",
+        .intervention = settings};
+    return trace_batch(source, examples_, {});
+  }
+
+  // Mean over `heads` of what each key receives, from a matrix [H, N, N].
+  std::vector<double> received(std::span<const float> matrix, Index N, std::span<const Index> heads) const {
+    std::vector<double> sums(static_cast<std::size_t>(N), 0.0);
+    const Index T = std::ssize(matrix) / (H() * N);
+    for (const Index h : heads) {
+      for (Index t = 0; t < T; ++t) {
+        for (Index j = 0; j < N; ++j) {
+          sums[static_cast<std::size_t>(j)] += double{matrix[static_cast<std::size_t>((h * T + t) * N + j)]};
+        }
+      }
+    }
+    for (double& s : sums) s /= static_cast<double>(N) * static_cast<double>(heads.size());
+    return sums;
+  }
+
+  // Keys that no query of the head gives anything to.
+  std::set<Index> empty_columns(std::span<const float> matrix, Index N, Index h) const {
+    const Index T = std::ssize(matrix) / (H() * N);
+    std::set<Index> empty;
+    for (Index j = 0; j < N; ++j) {
+      bool all = true;
+      for (Index t = 0; t < T; ++t)
+        all = all && matrix[static_cast<std::size_t>((h * T + t) * N + j)] == 0.0f;
+      if (all) empty.insert(j);
+    }
+    return empty;
+  }
+
+  // Attention of a plain pass over `tokens`.
+  PassMatrices plain(std::span<const TokenId> tokens) const {
+    MatrixTap tap;
+    const Index first = 0;
+    const ForwardSequence sequence{.ids = tokens, .read_rows = {&first, 1}};
+    model_.forward({&sequence, 1}, &tap);
+    return std::move(tap.matrices);
+  }
+
+  std::set<Index> largest_excess(const std::vector<double>& r, std::size_t k) const {
+    const std::vector<double> null =
+        uniform_received(model_.config().family->kind, Rows::kAll, std::ssize(r));
+    std::vector<std::pair<double, Index>> order;
+    for (std::size_t j = 0; j < r.size(); ++j) order.emplace_back(null[j] - r[j], static_cast<Index>(j));
+    std::ranges::sort(order);
+    std::set<Index> keys;
+    for (std::size_t i = 0; i < k; ++i) keys.insert(order[i].second);
+    return keys;
+  }
+
+  static InterventionSettings settings_of(const std::string& text) {
+    return parse_intervention(text).front();
+  }
+
+  fs::path directory_;
+  std::unique_ptr<Backend> backend_;
+  Transformer model_;
+  Tokenizer tokenizer_;
+  std::vector<TraceExample> examples_;
+};
+
+TEST_P(Interventions, ThatDoNothingLeaveEveryBitAsItWas) {
+  const std::vector<TracedSample> before = trace(nullptr);
+  for (const char* text : {"mask-random=0", "mask-anchors=0", "cut-heads=0", "cut-random=0"}) {
+    InterventionSettings settings = settings_of(text);
+    for (Index l = 0; l < model_.config().L; ++l) settings.ranking.push_back({l, 0});
+    const std::vector<TracedSample> after = trace(&settings);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      EXPECT_EQ(before[i].generation.tokens, after[i].generation.tokens) << text;
+      EXPECT_EQ(before[i].generation.confidence, after[i].generation.confidence) << text;
+      EXPECT_EQ(before[i].trace.steps.received, after[i].trace.steps.received) << text;
+      EXPECT_EQ(before[i].trace.finished.received, after[i].trace.finished.received) << text;
+      EXPECT_EQ(before[i].trace.finished.output_norm, after[i].trace.finished.output_norm) << text;
+    }
+  }
+}
+
+TEST_P(Interventions, MaskAnchorsHidesTheAnchorsOfAnUnmodifiedPassWhereItActsAndNowhereElse) {
+  InterventionSettings settings = settings_of("mask-anchors=3");
+  settings.site.layers = {1, 3};
+  settings.site.heads = {0, 2};
+  MatrixObserver watching;
+  run(&settings, &watching);
+  watching.finish_pass();
+  ASSERT_GT(watching.steps.size(), 1u);
+  for (std::size_t step = 0; step < watching.steps.size(); ++step) {
+    const std::vector<TokenId>& tokens = watching.tokens[step];
+    const Index N = std::ssize(tokens);
+    const PassMatrices unmodified = plain(tokens);
+    for (Index l = 0; l < model_.config().L; ++l) {
+      const std::set<Index> anchors =
+          largest_excess(received(unmodified.at({0, l}), N, settings.site.heads), 3);
+      for (Index h = 0; h < H(); ++h) {
+        const bool named = (l == 1 || l == 3) && (h == 0 || h == 2);
+        EXPECT_EQ(empty_columns(watching.steps[step].at({0, l}), N, h), named ? anchors : std::set<Index>{})
+            << "step " << step << " layer " << l << " head " << h;
+      }
+    }
+  }
+}
+
+TEST_P(Interventions, MaskRandomHidesAsManyOthersAndNoEvidence) {
+  InterventionSettings settings = settings_of("mask-random=4");
+  MatrixObserver watching;
+  run(&settings, &watching);
+  watching.finish_pass();
+  for (std::size_t step = 0; step < watching.steps.size(); ++step) {
+    const std::vector<TokenId>& tokens = watching.tokens[step];
+    const Index N = std::ssize(tokens);
+    const PassMatrices unmodified = plain(tokens);
+    const std::vector<Index> all_heads = [&] {
+      std::vector<Index> heads;
+      for (Index h = 0; h < H(); ++h) heads.push_back(h);
+      return heads;
+    }();
+    for (Index l = 0; l < model_.config().L; ++l) {
+      const std::set<Index> hidden = empty_columns(watching.steps[step].at({0, l}), N, 0);
+      EXPECT_EQ(hidden.size(), 4u);
+      const std::set<Index> anchors = largest_excess(received(unmodified.at({0, l}), N, all_heads), 4);
+      for (const Index key : hidden) {
+        EXPECT_FALSE(anchors.contains(key));
+        const std::vector<std::int8_t>& evidence = examples_[0].prompt.layout.evidence;
+        EXPECT_TRUE(key >= std::ssize(evidence) || evidence[static_cast<std::size_t>(key)] == 0);
+      }
+    }
+  }
+}
+
+TEST_P(Interventions, MaskBosHidesTheFirstKeyAndLeavesNoNaN) {
+  const InterventionSettings settings = settings_of("mask-bos");
+  MatrixObserver watching;
+  for (const Generation& g : run(&settings, &watching)) {
+    for (const double c : g.confidence) EXPECT_TRUE(std::isfinite(c));
+  }
+  watching.finish_pass();
+  for (std::size_t step = 0; step < watching.steps.size(); ++step) {
+    for (const auto& [key, matrix] : watching.steps[step]) {
+      for (const float a : matrix) ASSERT_TRUE(std::isfinite(a));
+      if (key.first != 0) continue;
+      EXPECT_TRUE(empty_columns(matrix, std::ssize(watching.tokens[step]), 1).contains(0));
+    }
+  }
+  for (const TracedSample& sample : trace(&settings)) {
+    for (const float r : sample.trace.finished.received) ASSERT_TRUE(std::isfinite(r));
+    for (const float e : sample.trace.finished.row_entropy) ASSERT_TRUE(std::isfinite(e));
+    EXPECT_EQ(sample.trace.finished.received[0], 0.0f);
+  }
+}
+
+// The excess of every key at every step and layer of sample 0, over all rows so far.
+using Excess = std::vector<std::vector<std::vector<double>>>;  // [step][layer][N]
+
+double deviation(const std::vector<double>& values) {
+  double mean = 0, squares = 0;
+  for (const double v : values) mean += v / static_cast<double>(values.size());
+  for (const double v : values) squares += (v - mean) * (v - mean) / static_cast<double>(values.size());
+  return std::sqrt(squares);
+}
+
+// Keys outside the reference's anchors that pass its threshold: at layers above 0 or at steps after 0.
+Index count_passing(const Excess& excess, bool across_layers, bool causal, double epsilon) {
+  Index passing = 0;
+  for (std::size_t step = 0; step < excess.size(); ++step) {
+    for (std::size_t layer = 0; layer < excess[step].size(); ++layer) {
+      const std::vector<double>& reference = across_layers ? excess[causal ? 0 : step][0] : excess[0][layer];
+      const double threshold = epsilon * deviation(reference);
+      const std::vector<double>& e = excess[step][layer];
+      for (std::size_t j = 0; j < e.size(); ++j) {
+        const bool anchor = j < reference.size() && reference[j] > threshold;
+        if (!anchor && e[j] > threshold + 1e-6) ++passing;
+      }
+    }
+  }
+  return passing;
+}
+
+class Pinned : public Interventions {
+ protected:
+  // Rows that earlier passes computed stay as they are: a causal model's sums go on.
+  Excess excess_of(const MatrixObserver& seen) const {
+    std::vector<Index> heads;
+    for (Index h = 0; h < H(); ++h) heads.push_back(h);
+    Excess excess(seen.steps.size());
+    std::vector<std::vector<double>> sums(static_cast<std::size_t>(model_.config().L));
+    for (std::size_t step = 0; step < seen.steps.size(); ++step) {
+      const Index N = std::ssize(seen.tokens[step]);
+      const std::vector<double> null = uniform_received(model_.config().family->kind, Rows::kAll, N);
+      for (std::size_t l = 0; l < sums.size(); ++l) {
+        std::vector<double> r = received(seen.steps[step].at({0, static_cast<Index>(l)}), N, heads);
+        if (!causal()) sums[l].clear();
+        sums[l].resize(static_cast<std::size_t>(N), 0.0);
+        for (std::size_t j = 0; j < r.size(); ++j) {
+          sums[l][j] += r[j] * static_cast<double>(N);
+          r[j] = sums[l][j] / static_cast<double>(N) - null[j];
+        }
+        excess[step].push_back(std::move(r));
+      }
+    }
+    return excess;
+  }
+
+  void check_across(const std::string& across, double epsilon) const {
+    InterventionSettings settings = settings_of("pin-anchors=" + across);
+    settings.epsilon = epsilon;  // low, so that there is something to hold down
+    MatrixObserver pinned, free;
+    run(&settings, &pinned);
+    pinned.finish_pass();
+    run(nullptr, &free);
+    free.finish_pass();
+    EXPECT_EQ(count_passing(excess_of(pinned), across == "layers", causal(), epsilon), 0);
+    EXPECT_GT(count_passing(excess_of(free), across == "layers", causal(), epsilon), 0)
+        << "shows nothing unless some key passes when free";
+  }
+};
+
+TEST_P(Pinned, AcrossStepsNoOtherKeyPassesTheFrozenThreshold) {
+  check_across("steps", 1);
+}
+
+TEST_P(Pinned, AcrossLayersNoOtherKeyPassesTheFrozenThreshold) {
+  check_across("layers", 2);
+  check_across("layers", 0.5);  // so low that gentle rounds do not do it
+}
+
+TEST_P(Interventions, CutHeadsGiveNothingAndTheOthersStay) {
+  InterventionSettings settings = settings_of("cut-heads=2");
+  settings.ranking = {{2, 1}, {0, 3}, {1, 1}, {3, 0}};
+  const std::vector<TracedSample> cut = trace(&settings), plain_traces = trace(nullptr);
+  // Layer 0 comes first: all its attention is as it was, though one head's output is not used.
+  const Trace &a = cut[0].trace, &b = plain_traces[0].trace;
+  const auto first_layer = static_cast<std::size_t>(H() * (a.prompt_length + 1));
+  ASSERT_GE(a.steps.received.size(), first_layer);
+  bool later_differs = false;
+  for (Index j = 0; j < std::min(a.N(), b.N()); ++j) {
+    EXPECT_EQ(a.steps.received[static_cast<std::size_t>(j)], b.steps.received[static_cast<std::size_t>(j)]);
+    later_differs = later_differs || a.steps.received[static_cast<std::size_t>(a.N() + j)] !=
+                                         b.steps.received[static_cast<std::size_t>(b.N() + j)];
+  }
+  EXPECT_TRUE(later_differs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pair, Interventions, testing::Values("mini-mdm", "mini-arm"),
+                         [](const auto& model) { return std::string(model.param).substr(5); });
+
+INSTANTIATE_TEST_SUITE_P(Pair, Pinned, testing::Values("mini-mdm", "mini-arm"),
+                         [](const auto& model) { return std::string(model.param).substr(5); });
+
+TEST(InterventionNames, AreParsedAndChecked) {
+  const std::vector<InterventionSettings> three = parse_intervention("mask-anchors=1,5,10");
+  ASSERT_EQ(three.size(), 3u);
+  EXPECT_EQ(three[1].name(), "mask-anchors=5");
+  EXPECT_EQ(control_of(three[1])->name(), "mask-random=5");
+  EXPECT_EQ(control_of(parse_intervention("mask-bos").front())->name(), "mask-random=1");
+  EXPECT_EQ(control_of(parse_intervention("cut-heads=4").front())->name(), "cut-random=4");
+  EXPECT_FALSE(control_of(parse_intervention("pin-anchors=steps").front()));
+  for (const char* bad : {"mask", "mask-anchors", "mask-anchors=", "mask-anchors=x", "mask-anchors=-1",
+                          "mask-bos=1", "pin-anchors", "pin-anchors=heads", "mask-anchors=1,,2"}) {
+    EXPECT_THROW(parse_intervention(bad), UsageError) << bad;
+  }
+  ModelConfig config;
+  config.L = 4;
+  config.H = 2;
+  InterventionSettings settings = three[0];
+  settings.site.layers = {3};
+  EXPECT_NO_THROW(check_intervention(settings, config, "m"));
+  settings.site.layers = {4};
+  EXPECT_THROW(check_intervention(settings, config, "m"), UsageError);
+  settings.site.layers = {};
+  settings.site.heads = {2};
+  EXPECT_THROW(check_intervention(settings, config, "m"), UsageError);
+  EXPECT_THROW(check_intervention(parse_intervention("cut-heads=9").front(), config, "m"), UsageError);
+}
+
+}  // namespace
+}  // namespace buoy

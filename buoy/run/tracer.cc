@@ -1,0 +1,171 @@
+#include "buoy/run/tracer.h"
+
+#include <algorithm>
+
+#include "buoy/corpus/answer_score.h"
+#include "buoy/intervene/intervener.h"
+#include "buoy/text/utf8.h"
+
+namespace buoy {
+namespace {
+
+// Hands every pass of a batch to the recorders of its samples.
+class RecordingObserver : public GenerationObserver {
+ public:
+  RecordingObserver(std::vector<Recorder>& recorders, ModelKind kind)
+      : recorders_(recorders), kind_(kind), cached_(recorders.size(), 0) {}
+
+  Tap* before_pass(std::span<const Pass> passes) override {
+    tap_.recorders.clear();
+    for (const Pass& pass : passes) {
+      const auto sample = static_cast<std::size_t>(pass.sample);
+      recorders_[sample].begin_pass({.step = pass.generation->steps,
+                                     .tokens = pass.generation->tokens,
+                                     .first_row = cached_[sample],
+                                     .read_rows = pass.read_positions});
+      // A causal model keeps what it has seen; the next pass computes only what is new.
+      if (kind_ == ModelKind::kCausal) cached_[sample] = std::ssize(pass.generation->tokens);
+      tap_.recorders.push_back(&recorders_[sample]);
+    }
+    return &tap_;
+  }
+
+  void after_step(Index sample, const Generation& generation) override {
+    recorders_[static_cast<std::size_t>(sample)].end_pass(generation.just_committed);
+  }
+
+ private:
+  std::vector<Recorder>& recorders_;
+  ModelKind kind_;
+  std::vector<Index> cached_;
+  RecorderTap tap_;
+};
+
+void record_finished(const TraceSource& source, std::span<const Generation> generations,
+                     std::vector<Recorder>& recorders, Intervener* intervener) {
+  RecorderTap tap;
+  std::vector<ForwardSequence> sequences;
+  const Index first = 0;  // a pass reads at least one row
+  for (std::size_t i = 0; i < recorders.size(); ++i) {
+    recorders[i].begin_finished(generations[i].tokens, source.model.config().eos_ids);
+    tap.recorders.push_back(&recorders[i]);
+    sequences.push_back({.ids = generations[i].tokens, .read_rows = {&first, 1}});
+  }
+  source.model.forward(sequences, intervener ? intervener->before_finished(generations, &tap) : &tap);
+}
+
+std::optional<Intervener> make_intervener(const TraceSource& source, std::span<const TraceExample> examples,
+                                          SampleStreams streams, GenerationObserver* inner) {
+  if (source.intervention == nullptr) return std::nullopt;
+  std::vector<const TokenizedPrompt*> prompts;
+  for (const TraceExample& example : examples) prompts.push_back(&example.prompt);
+  return std::optional<Intervener>(std::in_place, source.model, source.tokenizer, *source.intervention,
+                                   prompts, streams, inner);
+}
+
+std::vector<std::vector<TokenId>> ids_of(std::span<const TraceExample> examples) {
+  std::vector<std::vector<TokenId>> ids;
+  for (const TraceExample& example : examples) ids.push_back(example.prompt.ids);
+  return ids;
+}
+
+std::string label_of(const Tokenizer& tokenizer, TokenId id) {
+  return tokenizer.contains(id) ? tokenizer.token_text(id) : std::string(kReplacementCharacter);
+}
+
+// The prompt's tokens know their origin; what was generated is text.
+std::vector<TokenClass> classes_of(const TraceSource& source, const TraceExample& example,
+                                   std::span<const TokenId> tokens) {
+  std::vector<TokenOrigin> origins = example.prompt.origins;
+  origins.resize(tokens.size(), TokenOrigin::kText);
+  return classify(source.tokenizer, tokens, role_ids(source.tokenizer, source.model.config()), origins);
+}
+
+void describe(const TraceSource& source, const TraceExample& example, const Generation& generation,
+              Trace& trace) {
+  TraceHeader& h = trace.header;
+  h.buoy_version = source.buoy_version;
+  h.model = source.name;
+  h.model_hash = source.model_hash;
+  h.tokenizer_hash = source.tokenizer_hash;
+  h.settings = source.settings;
+  h.sample = example.item.id;
+  h.task = example.item.task;
+  h.question = example.item.question;
+  h.answers = example.item.answers;
+  h.output = answer_text(source.tokenizer, source.model.config(), generation.generated());
+  if (!h.answers.empty()) h.correct = score_answer(h.output, h.answers).em > 0;
+  trace.commit_step = generation.commit_step;
+  trace.confidence = generation.confidence;
+  for (const TokenId id : trace.tokens) trace.token_texts.push_back(label_of(source.tokenizer, id));
+  trace.classes = classes_of(source, example, trace.tokens);
+}
+
+// Keeps the queries and keys of one layer.
+class StatesTap : public Tap {
+ public:
+  explicit StatesTap(Index layer) : layer_(layer) { request_.states = true; }
+  Plan plan(Index layer, Index) override { return {.request = layer == layer_ ? &request_ : nullptr}; }
+  Next measured(Index, Index, const AttentionStats& stats) override {
+    queries = stats.query_states;
+    keys = stats.key_states;
+    return Next::kGoOn;
+  }
+  std::vector<float> queries, keys;  // [H, N, D], [Hkv, N, D]
+
+ private:
+  Index layer_;
+  AttentionRequest request_;
+};
+
+}  // namespace
+
+std::vector<Generation> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                                       SampleStreams streams) {
+  std::optional<Intervener> intervener = make_intervener(source, examples, streams, nullptr);
+  return source.generate(ids_of(examples), intervener ? &*intervener : nullptr, streams);
+}
+
+std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                                      SampleStreams streams) {
+  std::vector<Recorder> recorders;
+  for (const TraceExample& example : examples) {
+    recorders.emplace_back(source.model.config(), source.record, example.prompt.layout);
+  }
+  RecordingObserver recording(recorders, source.model.config().family->kind);
+  std::optional<Intervener> intervener = make_intervener(source, examples, streams, &recording);
+  GenerationObserver* observer = &recording;
+  if (intervener) observer = &*intervener;
+  std::vector<Generation> generations = source.generate(ids_of(examples), observer, streams);
+  record_finished(source, generations, recorders, intervener ? &*intervener : nullptr);
+  std::vector<TracedSample> samples;
+  for (std::size_t i = 0; i < recorders.size(); ++i) {
+    samples.push_back({.trace = recorders[i].take(), .generation = std::move(generations[i])});
+    describe(source, examples[i], samples.back().generation, samples.back().trace);
+  }
+  return samples;
+}
+
+QkExample record_qk(const Model& model, std::span<const TokenId> tokens, Index layer, Index head) {
+  StatesTap tap(layer);
+  const Index first = 0;  // a pass reads at least one row
+  const ForwardSequence sequence{.ids = tokens, .read_rows = {&first, 1}};
+  model.forward({&sequence, 1}, &tap);
+  const ModelConfig& config = model.config();
+  const auto size = static_cast<std::size_t>(std::ssize(tokens) * config.D);
+  const Index kv = head / (config.H / config.Hkv);
+  QkExample made = qk_example(std::span(tap.queries).subspan(static_cast<std::size_t>(head) * size, size),
+                              std::span(tap.keys).subspan(static_cast<std::size_t>(kv) * size, size),
+                              config.D, config.family->kind);
+  made.layer = layer;
+  made.head = head;
+  return made;
+}
+
+std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config,
+                        std::span<const TokenId> generated) {
+  const auto end = std::ranges::find_first_of(generated, config.eos_ids);
+  return decode_generated(tokenizer, {generated.begin(), end});
+}
+
+}  // namespace buoy

@@ -1,0 +1,59 @@
+// Runs examples through a model and records each as a trace.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "buoy/decode/generation.h"
+#include "buoy/intervene/intervention.h"
+#include "buoy/model/model.h"
+#include "buoy/probe/recorder.h"
+#include "buoy/prompt/tokenized_prompt.h"
+#include "buoy/run/collect.h"
+
+namespace buoy {
+
+// Generates for a batch of prompts with the model's sampler; sample i draws from streams.of(i).
+using GenerateBatch = std::function<std::vector<Generation>(
+    std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer, SampleStreams streams)>;
+
+// What is the same for all traces of one model.
+struct TraceSource {
+  const Model& model;
+  const Tokenizer& tokenizer;
+  GenerateBatch generate;
+  RecordSettings record;
+  std::string name, model_hash, tokenizer_hash, buoy_version;
+  std::string settings;                                // JSON; goes into every header
+  const InterventionSettings* intervention = nullptr;  // what all passes run under, the finished one too
+};
+
+// One example: its prompt and, where it came from a dataset, its item.
+struct TraceExample {
+  TokenizedPrompt prompt;
+  QaItem item;  // answers empty: nothing is known about what is right
+};
+
+// Answers the examples in one batch, under the source's intervention; nothing is recorded. Throws Error.
+std::vector<Generation> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                                       SampleStreams streams);
+
+// The same with a trace of each example; no trace depends on the others. Throws Error.
+struct TracedSample {
+  Trace trace;
+  Generation generation;
+};
+std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                                      SampleStreams streams);
+
+// Score, cosine and norm of every query and key of one head over a sequence of at most kMaxQkPositions
+// tokens.
+QkExample record_qk(const Model& model, std::span<const TokenId> tokens, Index layer, Index head);
+
+// What a model wrote, up to the first EOS, without special tokens; ids beyond the tokenizer's as U+FFFD.
+std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config,
+                        std::span<const TokenId> generated);
+
+}  // namespace buoy

@@ -1,0 +1,94 @@
+#include "buoy/text/chat_template.h"
+
+#include "buoy/base/error.h"
+#include "buoy/io/file.h"
+
+namespace buoy {
+namespace {
+
+// The special tokens by role, as plain text. A null one is absent, hence undefined in the template.
+Json collect_special_tokens(const JsonObject& config) {
+  Json tokens = Json::object();
+  for (const char* key :
+       {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
+    const Json* value = config.find(key);
+    if (value == nullptr) continue;
+    tokens[key] = value->is_object()
+                      ? JsonObject(*value, fmt::format("{}: {}", config.place(), key)).string("content")
+                      : config.string(key);
+  }
+  return tokens;
+}
+
+// "chat_template" is a string, or a list of {"name", "template"}.
+std::optional<std::string> find_source(const JsonObject& config) {
+  const Json* value = config.find("chat_template");
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_array()) return config.string("chat_template");
+  std::string names;
+  for (const Json& entry : *value) {
+    const JsonObject object(entry, config.place() + ": chat_template");
+    const std::string name = object.string("name");
+    if (name == "default") return object.string("template");
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  fail("{}: chat_template has no \"default\" (has: {})", config.place(), names);
+}
+
+std::tm local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm result{};
+  check(localtime_r(&now, &result) != nullptr, "the clock has no local time");
+  return result;
+}
+
+void check_messages(const Json& messages, const std::string& place) {
+  if (!messages.is_array()) fail("{}: the messages are {}, expected an array", place, kind_of(messages));
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    JsonObject(messages[i], fmt::format("{}: message {}", place, i)).string("role");
+  }
+}
+
+}  // namespace
+
+std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& directory) {
+  const std::filesystem::path config_path = directory / "tokenizer_config.json";
+  const std::filesystem::path template_path = directory / "chat_template.jinja";
+  const Json config = std::filesystem::exists(config_path) ? read_json_file(config_path) : Json::object();
+  const JsonObject object(config, config_path.string());
+  if (std::filesystem::exists(template_path)) {
+    return parse(read_file(template_path), collect_special_tokens(object), template_path.string());
+  }
+  const std::optional<std::string> source = find_source(object);
+  if (!source) return std::nullopt;
+  return parse(*source, collect_special_tokens(object), config_path.string() + ": chat_template");
+}
+
+ChatTemplate ChatTemplate::parse(std::string_view source, const Json& special_tokens,
+                                 const std::string& place) {
+  return ChatTemplate(jinja::Template::parse(source, place), special_tokens, place);
+}
+
+std::string ChatTemplate::render(const Json& messages, GenerationPrompt prompt,
+                                 const ChatOptions& options) const {
+  check_messages(messages, place_);
+  Json variables = special_tokens_;
+  // Hugging Face always hands these two over, none when not given.
+  variables["tools"] = nullptr;
+  variables["documents"] = nullptr;
+  if (!options.variables.is_object()) fail("{}: the extra variables are not an object", place_);
+  for (const auto& [name, value] : options.variables.items()) variables[name] = value;
+  variables["messages"] = messages;
+  variables["add_generation_prompt"] = prompt == GenerationPrompt::kAdd;
+  return body_.render(variables, options.now ? *options.now : local_time());
+}
+
+std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, GenerationPrompt prompt,
+                                 const ChatOptions& options) const {
+  Json array = Json::array();
+  for (const ChatMessage& message : messages)
+    array.push_back({{"role", message.role}, {"content", message.content}});
+  return render(array, prompt, options);
+}
+
+}  // namespace buoy

@@ -1,0 +1,56 @@
+// Turns a conversation into the prompt that a model was trained on.
+#pragma once
+
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "buoy/io/json.h"
+#include "buoy/text/jinja/template.h"
+
+namespace buoy {
+
+struct ChatMessage {
+  std::string role;  // "system", "user", "assistant", …
+  std::string content;
+};
+
+// Whether the prompt ends where the assistant's answer begins. A template may ignore it, as LLaDA's does.
+enum class GenerationPrompt { kOmit, kAdd };
+
+struct ChatOptions {
+  Json variables = Json::object();  // more variables for the template ("tools", "documents", …)
+  std::optional<std::tm> now;       // for strftime_now(); local time when absent
+};
+
+// A model's chat template. Immutable, safe to share between threads. The text it renders holds its own
+// special tokens: encode it with SpecialTokens::kNone.
+class ChatTemplate {
+ public:
+  // From chat_template.jinja, or else "chat_template" of tokenizer_config.json; of several named templates
+  // the one called "default". Nothing when the directory has none. Throws Error when it cannot be read or is
+  // outside the subset.
+  static std::optional<ChatTemplate> load(const std::filesystem::path& directory);
+
+  // From a template's text; `special_tokens` is an object with "bos_token" and so on, which become variables.
+  static ChatTemplate parse(std::string_view source, const Json& special_tokens, const std::string& place);
+
+  // `messages` is an array of objects with a "role". Throws Error naming the template's line, also for what
+  // the template itself refuses with raise_exception().
+  std::string render(const Json& messages, GenerationPrompt prompt, const ChatOptions& options = {}) const;
+  std::string render(const std::vector<ChatMessage>& messages, GenerationPrompt prompt,
+                     const ChatOptions& options = {}) const;
+
+ private:
+  ChatTemplate(jinja::Template body, Json special_tokens, std::string place)
+      : body_(std::move(body)), special_tokens_(std::move(special_tokens)), place_(std::move(place)) {}
+
+  jinja::Template body_;
+  Json special_tokens_;
+  std::string place_;
+};
+
+}  // namespace buoy

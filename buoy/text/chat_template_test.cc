@@ -1,0 +1,68 @@
+#include "buoy/text/chat_template.h"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "buoy/base/error.h"
+#include "buoy/text/test_support.h"
+
+namespace buoy {
+namespace {
+
+const Json kTokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+
+ChatTemplate simple() {
+  return ChatTemplate::parse(
+      "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}{{ eos_token }}{% endfor %}"
+      "{% if add_generation_prompt %}[assistant]{% endif %}{% if tools is not none %}T{% endif %}",
+      kTokens, "t");
+}
+
+TEST(ChatTemplate, RendersMessages) {
+  const std::vector<ChatMessage> messages = {{"system", "Be brief."}, {"user", "Hi"}};
+  EXPECT_EQ(simple().render(messages, GenerationPrompt::kAdd),
+            "<s>[system] Be brief.</s>[user] Hi</s>[assistant]");
+  EXPECT_EQ(simple().render(messages, GenerationPrompt::kOmit), "<s>[system] Be brief.</s>[user] Hi</s>");
+}
+
+TEST(ChatTemplate, ToolsAreNoneUnlessGiven) {
+  const Json messages = Json::array();
+  EXPECT_EQ(simple().render(messages, GenerationPrompt::kOmit), "<s>");
+  EXPECT_EQ(simple().render(messages, GenerationPrompt::kOmit, {.variables = {{"tools", {1}}}, .now = {}}),
+            "<s>T");
+}
+
+TEST(ChatTemplate, MessagesMustHaveRoles) {
+  EXPECT_EQ(error_of([] { simple().render(Json::object(), GenerationPrompt::kAdd); }),
+            "t: the messages are an object, expected an array");
+  EXPECT_EQ(error_of([] {
+              simple().render(Json::array({{{"content", "x"}}}), GenerationPrompt::kAdd);
+            }),
+            "t: message 0: \"role\" is missing");
+}
+
+TEST(ChatTemplate, ComesFromEitherFile) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("buoy_chat_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  EXPECT_FALSE(ChatTemplate::load(folder));
+  std::ofstream(folder / "tokenizer_config.json")
+      << R"({"bos_token": {"content": "<s>"}, "chat_template": "config{{ bos_token }}"})";
+  EXPECT_EQ(ChatTemplate::load(folder)->render(Json::array(), GenerationPrompt::kAdd), "config<s>");
+  std::ofstream(folder / "chat_template.jinja") << "file{{ bos_token }}\n";
+  EXPECT_EQ(ChatTemplate::load(folder)->render(Json::array(), GenerationPrompt::kAdd), "file<s>");
+  std::filesystem::remove(folder / "chat_template.jinja");
+  std::ofstream(folder / "tokenizer_config.json")
+      << R"({"chat_template": [{"name": "tool_use", "template": "a"}, {"name": "default", "template": "b"}]})";
+  EXPECT_EQ(ChatTemplate::load(folder)->render(Json::array(), GenerationPrompt::kAdd), "b");
+  std::ofstream(folder / "tokenizer_config.json")
+      << R"({"chat_template": [{"name": "tool_use", "template": "a"}]})";
+  EXPECT_NE(error_of([&] { ChatTemplate::load(folder); }).find("has no \"default\" (has: tool_use)"),
+            std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace buoy
