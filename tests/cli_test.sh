@@ -55,9 +55,9 @@ expect 2 'steps 6 do not divide by the 4 blocks' generate -m "$work/m" --ids 1 -
 expect 2 '--alg has no effect on LLaDA' generate -m "$work/m" --ids 1 --alg entropy
 expect 2 '--seed has no effect' generate -m "$work/m" --ids 1 --seed 1
 expect 2 '--steps has no effect with --threshold' generate -m "$work/m" --ids 1 --threshold 0.9 --steps 4
-expect 2 '--threads has no effect' generate -m "$work/m" --ids 1 --device reference --threads 2
-command -v nvidia-smi >/dev/null || expect 1 '--device cuda: (this build has no CUDA backend|no NVIDIA)' generate -m "$work/m" --ids 1 --device cuda
-expect 2 '--dtype bf16 needs --device cuda' generate -m "$work/m" --ids 1 --device cpu --dtype bf16
+expect 2 'threads have no effect' generate -m "$work/m" --ids 1 --device reference --threads 2
+command -v nvidia-smi >/dev/null || expect 1 'device cuda: (this build has no CUDA backend|no NVIDIA)' generate -m "$work/m" --ids 1 --device cuda
+expect 2 'dtype bf16 needs device cuda' generate -m "$work/m" --ids 1 --device cpu --dtype bf16
 expect 0 'tokens +plain ms +recorded ms' bench --device cpu --tokens 16 --layers 1 --repeat 1
 expect 0 '"recorded_ms"' bench --device cpu --tokens 16 --layers 1 --repeat 1 --json
 expect 2 'the shape.s context is 8192' bench --device cpu --tokens 9000

@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 out=${1:?usage: build.sh OUTPUT_DIRECTORY [INCLUDE_DIRECTORY]}
 include=${2:+-isystem $2}
 mkdir -p "$out"
-sources=$(ls "$here"/buoy/world/world*.cc "$here"/buoy/base/*.cc "$here"/buoy/io/file.cc | grep -v '_test\.cc$')
+sources=$(ls "$here"/buoy/world/world*.cc "$here"/buoy/base/*.cc "$here"/buoy/io/file.cc | grep -v '_test\.cc$\|/testing\.cc$\|/version\.cc$')
 flags="-std=c++20 -O2 -ffp-contract=off -DFMT_HEADER_ONLY -w -pthread -I$here/src -I$here $include"
 objects=
 for source in $sources "$here/apps/cli/world.cc" "$here/training/world_main.cc" "$here/training/pack.cc" \

@@ -5,7 +5,6 @@
 
 #include "apps/cli/progress.h"
 #include "buoy/base/error.h"
-#include "buoy/io/json.h"
 
 namespace buoy {
 namespace {
@@ -60,17 +59,6 @@ std::string AnalysisFlags::given() const {
     if (verb_->count(flag) > 0) return flag;
   }
   return "";
-}
-
-Json to_json(const CollectOptions& options) {
-  Json json = {{"anchors", describe(options.analysis.anchors)}, {"analyses", Json::array()}};
-  for (const Analysis* analysis : options.analyses) json["analyses"].push_back(analysis->name);
-  return json;
-}
-
-std::string describe(const AnchorOptions& options) {
-  if (options.rule == AnchorRule::kTopK) return fmt::format("topk, k = {}", options.k);
-  return fmt::format("{}, ε = {}", name_of(options.rule), options.epsilon);
 }
 
 void write_and_tell(const StudyResult& result, const StudyReport& report,

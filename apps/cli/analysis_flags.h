@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "buoy/io/json_fwd.h"
 #include "buoy/report/study_page.h"
 #include "buoy/run/collect.h"
 
@@ -28,12 +27,6 @@ struct AnalysisFlags {
  private:
   CLI::App* verb_ = nullptr;
 };
-
-// What numbers depend on: for records.
-Json to_json(const CollectOptions& options);
-
-// "excess, ε = 3": for reports.
-std::string describe(const AnchorOptions& options);
 
 // Writes the study with a progress bar and prints the path of its report.
 void write_and_tell(const StudyResult& result, const StudyReport& report,

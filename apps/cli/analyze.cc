@@ -5,10 +5,11 @@
 #include <fmt/format.h>
 
 #include "apps/cli/analysis_flags.h"
-#include "apps/cli/engine.h"
+#include "apps/cli/environment.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
+#include "buoy/base/version.h"
 #include "buoy/report/study_page.h"
 
 namespace buoy {
@@ -66,7 +67,7 @@ void run(const Options& options, const std::string& command) {
       .command = command,
       .facts = {{"Traces", fmt::to_string(paths.size())},
                 {"Anchors", describe(result.options.analysis.anchors)},
-                {"Buoy", BUOY_VERSION}}};
+                {"Buoy", std::string(version())}}};
   write_and_tell(result, report, options.output);
 }
 

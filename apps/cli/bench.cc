@@ -8,7 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "apps/cli/engine.h"
+#include "apps/cli/environment.h"
+#include "apps/cli/model_flags.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/base/random.h"
@@ -20,7 +21,7 @@ namespace buoy {
 namespace {
 
 struct Options {
-  EngineOptions engine;
+  ModelFlags device;
   std::string shape = "mini";
   std::vector<Index> tokens = {512};
   Index layers = 0;  // 0: all of the shape's
@@ -182,7 +183,8 @@ void run(const Options& options) {
   const auto too_long = std::ranges::max(options.tokens);
   if (too_long > config.context)
     fail_usage("--tokens {}: the shape's context is {}", too_long, config.context);
-  const std::unique_ptr<Backend> backend = make_backend(options.engine, 0);
+  const std::unique_ptr<Backend> backend =
+      make_backend(options.device.device_settings(), 0, Widen::kOnce, print_warning);
   const RandomWeights weights(config);
   const double peak = product_rate(*backend, backend->name().starts_with("cuda") ? 8192 : 1024);
   const Transformer model(
@@ -219,7 +221,7 @@ void add_bench(CLI::App& root) {
   auto options = std::make_shared<Options>();
   CLI::App* verb =
       root.add_subcommand("bench", "Time a random-weight model of a named shape, plain and recorded");
-  add_device_options(*verb, options->engine);
+  options->device.add_device_to(*verb);
   verb->add_option("--shape", options->shape,
                    "Whose sizes: " + fmt::format("{}", fmt::join(shape_names(), ", ")))
       ->check(CLI::IsMember(shape_names()))

@@ -4,7 +4,8 @@
 #include <functional>
 #include <memory>
 
-#include "apps/cli/engine.h"
+#include "apps/cli/environment.h"
+#include "apps/cli/model_flags.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
@@ -24,7 +25,7 @@ constexpr double kGib = 1024.0 * 1024 * 1024;
 constexpr std::string_view kEnding = "_attentions.npz";
 
 struct Options {
-  EngineOptions engine{.model = ""};  // empty: the bundled model that the trace names
+  ModelFlags model{.model = ""};  // empty: the bundled model that the trace names
   std::string trace, output;
   std::string format = "attention-floating";
   std::string layers = "all", steps = "all";
@@ -96,10 +97,10 @@ void check_size(const Options& options, const Plan& plan, const Trace& trace, co
 }
 
 fs::path find_traced_model(const Options& options, const TraceHeader& header) {
-  if (!options.engine.model.empty()) return find_model(options.engine.model);
-  const fs::path bundled = fs::path(BUOY_SOURCE_DIR) / "models" / header.model;
-  if (!header.model.empty() && header.model.find('/') == header.model.npos && fs::is_directory(bundled)) {
-    return bundled;
+  const Places places = command_places();
+  if (!options.model.model.empty()) return find_model(options.model.model, places).directory;
+  if (std::ranges::count(bundled_models(places), header.model) > 0) {
+    return find_model(header.model, places).directory;
   }
   fail_usage("{}: was made by \"{}\", which is not a bundled model; name its directory by --model",
              options.trace, header.model);
@@ -206,9 +207,9 @@ void run(Options options) {
   if (!options.output.ends_with(kEnding)) {
     print_warning(fmt::format("{}: the scripts look for names that end with {}", options.output, kEnding));
   }
-  options.engine.model = directory.string();
-  const Engine engine = open_engine(options.engine);
-  write_export(*engine.model, trace, plan, options.output);
+  options.model.model = directory.string();
+  const LoadedModel loaded = load(options.model);
+  write_export(loaded.model(), trace, plan, options.output);
   std::printf("%s\n", options.output.c_str());
 }
 
@@ -221,7 +222,7 @@ void add_export(CLI::App& root) {
   verb->add_option("--format", options->format, "Whose form: attention-floating (docs/export.md)")
       ->check(CLI::IsMember({"attention-floating"}))
       ->capture_default_str();
-  add_engine_options(*verb, options->engine);
+  options->model.add_to(*verb);
   verb->get_option("--model")->description(
       "The model that was traced: its directory, or the name of a bundled one; default: the bundled one that "
       "the trace names");

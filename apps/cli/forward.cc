@@ -3,7 +3,8 @@
 #include <memory>
 #include <numeric>
 
-#include "apps/cli/engine.h"
+#include "apps/cli/environment.h"
+#include "apps/cli/model_flags.h"
 #include "apps/cli/prompt.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
@@ -14,16 +15,17 @@ namespace buoy {
 namespace {
 
 struct Options {
-  EngineOptions engine;
+  ModelFlags model;
   PromptOptions prompt;
   std::string output;
   CaptureOptions capture;
 };
 
 void run(const Options& options) {
-  const std::vector<TokenId> ids = read_prompt(options.prompt, find_model(options.engine.model)).ids;
-  const Engine engine = open_engine(options.engine);
-  const ModelConfig& c = engine.model->config();
+  const std::vector<TokenId> ids =
+      read_prompt(options.prompt, find_model(options.model.model, command_places()).directory).ids;
+  const LoadedModel loaded = load(options.model);
+  const ModelConfig& c = loaded.config();
   const Index T = std::ssize(ids);
   if (options.capture.attentions && !CaptureTap::fits(c, T)) {
     fail_usage("--attentions: {} heads × {}² exceed the limit of {} numbers a layer; use a shorter sequence",
@@ -33,9 +35,9 @@ void run(const Options& options) {
   std::vector<Index> rows(ids.size());
   std::iota(rows.begin(), rows.end(), 0);
   const ForwardSequence sequence{.ids = ids, .read_rows = rows};
-  const Tensor logits = engine.model->forward({&sequence, 1}, &tap);
+  const Tensor logits = loaded.model().forward({&sequence, 1}, &tap);
   std::vector<float> values(static_cast<std::size_t>(T * c.V));
-  engine.backend->download(logits, values);
+  loaded.backend().download(logits, values);
   NpzArrays arrays;
   arrays["input_ids"] = NpyArray::of(std::vector<Index>(ids.begin(), ids.end()), {T});
   arrays["logits"] = NpyArray::of(values, {T, c.V});
@@ -53,7 +55,7 @@ void add_forward(CLI::App& root) {
   auto options = std::make_shared<Options>();
   CLI::App* verb =
       root.add_subcommand("forward", "One pass over a sequence: logits, attentions, hidden states");
-  add_engine_options(*verb, options->engine);
+  options->model.add_to(*verb);
   add_prompt_options(*verb, options->prompt);
   verb->add_option("-o,--output", options->output, "The npz file to write")->required();
   verb->add_flag("--attentions", options->capture.attentions, "Add attentions [L,H,T,T]");

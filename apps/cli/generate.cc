@@ -5,7 +5,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "apps/cli/engine.h"
+#include "apps/cli/environment.h"
+#include "apps/cli/model_flags.h"
 #include "apps/cli/prompt.h"
 #include "apps/cli/sampler_flags.h"
 #include "apps/cli/terminal_view.h"
@@ -18,7 +19,7 @@ namespace buoy {
 namespace {
 
 struct Options {
-  EngineOptions engine;
+  ModelFlags model;
   PromptOptions prompt;
   SamplerFlags sampler;
   bool json = false, history = false;
@@ -42,12 +43,12 @@ void print_json(const Generation& made, const Prompt& prompt, const ModelConfig&
 }
 
 void run(const Options& options) {
-  const std::filesystem::path directory = find_model(options.engine.model);
+  const std::filesystem::path directory = find_model(options.model.model, command_places()).directory;
   const Prompt prompt = read_prompt(options.prompt, directory);
   options.sampler.check_effects(*read_model_config(directory).family);  // before the weights are read
-  const Engine engine = open_engine(options.engine);
-  const ModelConfig& config = engine.model->config();
-  const bool live = !options.json && !options.history && prompt.tokenizer && isatty(STDOUT_FILENO);
+  const LoadedModel loaded = load(options.model);
+  const ModelConfig& config = loaded.config();
+  const bool live = !options.json && !options.history && prompt.tokenizer && can_redraw(STDOUT_FILENO);
 
   HistoryObserver history;
   std::unique_ptr<TerminalView> view;
@@ -55,7 +56,7 @@ void run(const Options& options) {
   GenerationObserver* observer = live              ? view.get()
                                  : options.history ? static_cast<GenerationObserver*>(&history)
                                                    : nullptr;
-  const Generation made = generate(*engine.model, {{prompt.ids}}, options.sampler, observer)[0];
+  const Generation made = generate(loaded.model(), {{prompt.ids}}, options.sampler.settings(), observer)[0];
   if (live) {
     view->finish();
     return;
@@ -80,7 +81,7 @@ void add_generate(CLI::App& root) {
   auto options = std::make_shared<Options>();
   CLI::App* verb =
       root.add_subcommand("generate", "Continue a prompt with the sampler of the model's family");
-  add_engine_options(*verb, options->engine);
+  options->model.add_to(*verb);
   add_prompt_options(*verb, options->prompt);
   options->sampler.add_to(*verb);
   verb->add_flag("--json", options->json, "Print ids, steps, commit_step, confidence and text as JSON");

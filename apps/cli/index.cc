@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "apps/cli/engine.h"
+#include "apps/cli/environment.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"

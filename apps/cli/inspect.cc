@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "apps/cli/engine.h"
+#include "apps/cli/environment.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/compute/card.h"
@@ -102,7 +102,7 @@ Json as_json(const ModelConfig& c, const WeightReport& weights, const MemoryNeed
 }
 
 void run(const Options& options) {
-  const std::filesystem::path directory = find_model(options.model);
+  const std::filesystem::path directory = find_model(options.model, command_places()).directory;
   const ModelConfig config = read_model_config(directory);
   const Checkpoint checkpoint = Checkpoint::open(directory);
   const WeightReport weights = inspect_weights(config, checkpoint);

@@ -1,5 +1,6 @@
 // buoy: one command, one verb per job. Exit codes: 0 done, 1 the work failed, 2 wrong usage.
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <new>
@@ -7,11 +8,15 @@
 #include <vector>
 
 #include "apps/cli/verb.h"
+#include "buoy/base/cancel.h"
 #include "buoy/base/error.h"
+#include "buoy/base/version.h"
+#include "buoy/compute/backend.h"
+#include "buoy/compute/card.h"
 
 namespace {
 
-constexpr int kFailed = 1, kWrongUsage = 2;
+constexpr int kFailed = 1, kWrongUsage = 2, kInterrupted = 130;
 
 // "--gen_length" and "--gen-length" are the same flag; values stay as they are.
 std::string normalise_flag(std::string argument) {
@@ -19,6 +24,20 @@ std::string normalise_flag(std::string argument) {
   const std::size_t end = std::min(argument.find('='), argument.size());
   std::replace(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
   return argument;
+}
+
+// "buoy 0.1.0", then commit, compiler and where it can compute.
+std::string version_text() {
+  std::string backends = "reference";
+  if (buoy::has_cpu_backend()) backends += ", cpu";
+  if (const auto problem = buoy::cuda_problem()) {
+    backends += fmt::format("; no cuda: {}", *problem);
+  } else {
+    backends += fmt::format(", cuda ({})", buoy::find_card()->name);
+  }
+  const std::string_view commit = buoy::commit();
+  return fmt::format("buoy {}\ncommit    {}\ncompiler  {}\nbackends  {}", buoy::version(),
+                     commit.empty() ? "unknown" : commit, buoy::compiler(), backends);
 }
 
 int complain(const char* message, int code) {
@@ -29,7 +48,7 @@ int complain(const char* message, int code) {
 int run(int argc, char** argv) {
   CLI::App app{"Buoy runs masked diffusion and autoregressive language models and watches their attention.",
                "buoy"};
-  app.set_version_flag("--version", BUOY_VERSION);
+  app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
   buoy::add_generate(app);
@@ -72,8 +91,12 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report, not a death
   try {
     const int code = run(argc, argv);
-    if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kFailed);
+    if (std::fflush(stdout) != 0 && errno != EPIPE) {  // a reader that has seen enough is no failure
+      return complain("cannot write to standard output", kFailed);
+    }
     return code;
+  } catch (const buoy::Cancelled&) {
+    return kInterrupted;
   } catch (const buoy::UsageError& e) {
     return complain(e.what(), kWrongUsage);
   } catch (const std::bad_alloc&) {

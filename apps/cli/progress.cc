@@ -1,9 +1,13 @@
 #include "apps/cli/progress.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <exception>
 
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include "apps/cli/environment.h"
 
 namespace buoy {
 namespace {
@@ -16,31 +20,37 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-std::string progress_line(const std::string& label, Index done, Index total, double seconds) {
-  constexpr Index kWidth = 24;
-  const Index filled = total > 0 ? kWidth * done / total : kWidth;
+std::string progress_line(const std::string& label, Index done, Index total, double seconds, int columns) {
+  std::string numbers = fmt::format("  {}/{}", done, total);
+  if (done > 0 && seconds > 0) {
+    const double rate = static_cast<double>(done) / seconds;
+    numbers += rate < 100 ? fmt::format("  {:.2g}/s", rate) : fmt::format("  {:.0f}/s", rate);
+    numbers += done < total ? fmt::format("  {} left", clock_text(static_cast<double>(total - done) / rate))
+                            : fmt::format("  {}", clock_text(seconds));
+  }
+  constexpr Index kWidth = 24, kLeast = 4, kGap = 2;
+  const Index room = columns - 1 - std::ssize(numbers);
+  const Index width = std::min(kWidth, room - std::ssize(label) - kGap);
+  if (width < kLeast) return label.substr(0, static_cast<std::size_t>(std::max<Index>(room, 0))) + numbers;
+  const Index filled = total > 0 ? width * done / total : width;
   std::string bar;
-  for (Index i = 0; i < kWidth; ++i) bar += i < filled ? "█" : "░";
-  std::string line = fmt::format("{}  {}  {}/{}", label, bar, done, total);
-  if (done == 0 || seconds <= 0) return line;
-  const double rate = static_cast<double>(done) / seconds;
-  line += rate < 100 ? fmt::format("  {:.2g}/s", rate) : fmt::format("  {:.0f}/s", rate);
-  line += done < total ? fmt::format("  {} left", clock_text(static_cast<double>(total - done) / rate))
-                       : fmt::format("  {}", clock_text(seconds));
-  return line;
+  for (Index i = 0; i < width; ++i) bar += i < filled ? "█" : "░";
+  return fmt::format("{}  {}{}", label, bar, numbers);
 }
 
 ProgressBar::ProgressBar(std::string label, Index total)
     : label_(std::move(label)),
       total_(total),
-      terminal_(isatty(STDERR_FILENO) != 0),
+      terminal_(can_redraw(STDERR_FILENO)),
+      failures_(std::uncaught_exceptions()),
       start_(std::chrono::steady_clock::now()),
       drawn_(start_) {
   if (terminal_) draw();
 }
 
 ProgressBar::~ProgressBar() {
-  if (terminal_ || shown_ != done_) draw();
+  const bool failed = std::uncaught_exceptions() > failures_;
+  if (terminal_ || (shown_ != done_ && !failed)) draw();
   if (terminal_) std::fputc('\n', stderr);
 }
 
@@ -56,7 +66,8 @@ void ProgressBar::advance(Index by) {
 void ProgressBar::draw() {
   shown_ = done_;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-  const std::string line = progress_line(label_, done_, total_, elapsed.count());
+  const std::string line = progress_line(label_, done_, total_, elapsed.count(),
+                                         terminal_ ? window_size(STDERR_FILENO).columns : 100);
   std::fprintf(stderr, terminal_ ? "\r%s\x1b[K" : "%s\n", line.c_str());
   std::fflush(stderr);
 }

@@ -8,8 +8,9 @@
 
 namespace buoy {
 
-// "mini-mdm  [████████░░░░]  12/20  1.3/s  0:06 left". Pure, for tests.
-std::string progress_line(const std::string& label, Index done, Index total, double seconds);
+// "mini-mdm  [████████░░░░]  12/20  1.3/s  0:06 left", in at most `columns`: the bar shrinks, then goes, then
+// the label is cut. Pure, for tests.
+std::string progress_line(const std::string& label, Index done, Index total, double seconds, int columns);
 
 // On a terminal one line is redrawn; elsewhere a line is written every ten seconds and at the end.
 class ProgressBar {
@@ -17,7 +18,7 @@ class ProgressBar {
   ProgressBar(std::string label, Index total);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
-  ~ProgressBar();  // leaves the line and starts a new one
+  ~ProgressBar();  // leaves the line and starts a new one; elsewhere silent where the work failed
 
   void advance(Index by = 1);
 
@@ -27,6 +28,7 @@ class ProgressBar {
   std::string label_;
   Index total_, done_ = 0, shown_ = -1;
   bool terminal_;
+  int failures_;  // exceptions in flight when it began
   std::chrono::steady_clock::time_point start_, drawn_;
 };
 

@@ -2,28 +2,19 @@
 
 #include <algorithm>
 
-#include "apps/cli/engine.h"
+#include "apps/cli/environment.h"
+#include "apps/cli/model_flags.h"
 #include "buoy/base/error.h"
 #include "buoy/io/file.h"
 #include "buoy/text/chat_template.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {
-namespace {
-
-std::string as_chat(const std::string& text, const std::filesystem::path& model_directory) {
-  const std::optional<ChatTemplate> chat = ChatTemplate::load(model_directory);
-  if (!chat) fail("{}: has no chat template, so --chat cannot be used", model_directory.string());
-  return chat->render(Json::array({{{"role", "user"}, {"content", text}}}), GenerationPrompt::kAdd);
-}
-
-}  // namespace
-
 void add_prompt_options(CLI::App& verb, PromptOptions& options) {
   options.ids_given = verb.add_option("--ids", options.ids, "The prompt as token ids, e.g. 1,2,3");
   options.text_given = verb.add_option("-p,--prompt", options.text, "The prompt as text");
   options.file_given = verb.add_option("--prompt-file", options.file, "The prompt as a file, byte for byte");
-  verb.add_flag("--chat", options.chat, "Put the text into the model's chat template, as the user's message");
+  options.chat.add_to(verb);
 }
 
 Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& model_directory) {
@@ -32,7 +23,7 @@ Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& mo
   Prompt prompt;
   if (Tokenizer::present(model_directory)) prompt.tokenizer = Tokenizer::load(model_directory);
   if (options.ids_given->count() > 0) {
-    if (options.chat) fail_usage("--chat has no effect on --ids");
+    if (options.chat.chat() != Chat::kAuto) fail_usage("{} has no effect on --ids", options.chat.given());
     prompt.ids = parse_ids(options.ids);
     return prompt;
   }
@@ -45,8 +36,8 @@ Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& mo
         fmt::format("the prompt holds {} invalid UTF-8 sequences, replaced by U+FFFD", repaired.replaced));
   }
   const std::string& text = repaired.text;
-  prompt.ids = options.chat ? prompt.tokenizer->encode(as_chat(text, model_directory), SpecialTokens::kNone)
-                            : prompt.tokenizer->encode(text, SpecialTokens::kAdd);
+  prompt.ids =
+      encode_prompt(*prompt.tokenizer, choose_chat_template(model_directory, options.chat.chat()), text);
   if (prompt.ids.empty()) fail_usage("the prompt is empty");
   return prompt;
 }

@@ -9,17 +9,18 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/cli/chat_flags.h"
 #include "buoy/text/tokenizer.h"
 
 namespace buoy {
 
 struct PromptOptions {
   std::string ids, text, file;
-  bool chat = false;
+  ChatFlags chat;
   CLI::Option *ids_given = nullptr, *text_given = nullptr, *file_given = nullptr;
 };
 
-// Adds --ids, --prompt, --prompt-file and --chat.
+// Adds --ids, --prompt, --prompt-file, --chat and --no-chat.
 void add_prompt_options(CLI::App& verb, PromptOptions& options);
 
 struct Prompt {
@@ -27,9 +28,9 @@ struct Prompt {
   std::optional<Tokenizer> tokenizer;  // where the model directory has one
 };
 
-// Exactly one of the three sources must be given. Text gets the special tokens the tokenizer adds (BOS); with
-// --chat it becomes one user message in the model's template, which brings its own. Throws UsageError, or
-// Error for a model directory without what is needed.
+// Exactly one of the three sources must be given. Text becomes one user message in the model's chat template,
+// where it has one and --no-chat was not given; else it gets the special tokens the tokenizer adds (BOS).
+// Throws UsageError, or Error for a model directory without what is needed.
 Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& model_directory);
 
 }  // namespace buoy

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
+#include <vector>
 
-#include <sys/ioctl.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 #include <utf8proc.h>
 
-#include "apps/cli/prompt.h"
+#include "apps/cli/environment.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {
@@ -18,49 +20,47 @@ constexpr const char* kMaskStyle = "\x1b[2m";      // dim
 constexpr const char* kFreshStyle = "\x1b[1;32m";  // bold green
 constexpr const char* kPlain = "\x1b[0m";
 
-int terminal_columns() {
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
-
 // Breaks styled text into terminal lines, so that the view knows how far to move back.
 class Page {
  public:
-  explicit Page(int columns) : columns_(columns) {}
+  Page(int columns, bool color) : columns_(columns), color_(color) {}
 
   void add(const std::string& text, const char* style) {
-    text_ += style;
+    if (color_) lines_.back() += style;
     for (Index at = 0; at < std::ssize(text);) {
       const CodePoint c = code_point_at(text, at);
       const std::string_view character =
           std::string_view(text).substr(static_cast<std::size_t>(at), static_cast<std::size_t>(c.length));
       at += c.length;
       if (c.value == '\n') {
-        new_line();
+        new_line(style);
         continue;
       }
       const int width = utf8proc_charwidth(static_cast<utf8proc_int32_t>(c.value));
       if (c.value < ' ' || c.value == 0x7f) continue;  // a model must not steer the terminal
-      if (column_ + width > columns_) new_line();
+      if (column_ + width > columns_) new_line(style);
       column_ += width;
-      text_ += character;
+      lines_.back() += character;
     }
-    text_ += kPlain;
+    if (color_) lines_.back() += kPlain;
   }
 
-  const std::string& text() const { return text_; }
-  int lines() const { return lines_; }
+  // The last `most` lines; an empty page has one.
+  std::vector<std::string> last_lines(int most) const {
+    return {lines_.end() - std::min<std::ptrdiff_t>(most, std::ssize(lines_)), lines_.end()};
+  }
 
  private:
-  void new_line() {
-    text_ += "\x1b[K\n";
+  // Every line carries its own style: the lines above it may be out of sight.
+  void new_line(const char* style) {
     column_ = 0;
-    ++lines_;
+    if (color_) lines_.back() += kPlain;
+    lines_.emplace_back(color_ ? style : "");
   }
 
-  int columns_, column_ = 0, lines_ = 0;
-  std::string text_;
+  int columns_, column_ = 0;
+  bool color_;
+  std::vector<std::string> lines_{1};
 };
 
 }  // namespace
@@ -91,7 +91,8 @@ void TerminalView::finish() {
 }
 
 void TerminalView::draw(const Generation& g, bool final) {
-  Page page(terminal_columns());
+  const WindowSize window = window_size(STDOUT_FILENO);
+  Page page(window.columns, can_color(STDOUT_FILENO));
   const std::span<const TokenId> ids = g.generated();
   // Tokens of one style are decoded together: a character may be spread over several of them.
   const auto style_of = [&](std::size_t i) {
@@ -113,8 +114,10 @@ void TerminalView::draw(const Generation& g, bool final) {
   }
   std::printf("\r");
   if (lines_ > 0) std::printf("\x1b[%dA", lines_);
-  std::printf("%s\x1b[J", page.text().c_str());
-  lines_ = page.lines();
+  // What does not fit the window could not be drawn over; the whole text stands there at the end.
+  const auto shown = page.last_lines(final ? std::numeric_limits<int>::max() : window.lines - 1);
+  std::printf("%s\x1b[J", fmt::format("{}", fmt::join(shown, "\x1b[K\n")).c_str());
+  lines_ = static_cast<int>(shown.size()) - 1;
 }
 
 }  // namespace buoy

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "apps/cli/engine.h"
+#include "apps/cli/environment.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/io/file.h"
@@ -167,7 +167,7 @@ void chat(const std::filesystem::path& directory, const Options& options) {
 
 void run(const Options& options) {
   check_combination(options);
-  const std::filesystem::path directory = find_model(options.model);
+  const std::filesystem::path directory = find_model(options.model, command_places()).directory;
   if (options.chat) return chat(directory, options);
   const Tokenizer tokenizer = Tokenizer::load(directory);
   if (options.decode) return decode(tokenizer, options);

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "apps/cli/engine.h"
+#include "apps/cli/model_flags.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/decode/golden.h"
@@ -12,23 +12,23 @@ namespace buoy {
 namespace {
 
 struct Options {
-  EngineOptions engine;
+  ModelFlags model;
   std::string golden;
 };
 
 void run(const Options& options) {
   const NpzArrays golden = read_npz(options.golden);
-  const Engine engine = open_engine(options.engine);
-  const bool bf16 = engine.backend->name().find("bf16") != std::string_view::npos;
+  const LoadedModel loaded = load(options.model);
+  const bool bf16 = loaded.backend().name().find("bf16") != std::string_view::npos;
   const std::vector<GoldenCheck> checks =
-      check_golden(*engine.model, golden, options.golden, bf16 ? kBf16GoldenTolerance : GoldenTolerance{});
+      check_golden(loaded.model(), golden, options.golden, bf16 ? kBf16GoldenTolerance : GoldenTolerance{});
   for (const GoldenCheck& check : checks) {
     std::printf("%-4s  %-28s %s\n", check.passed ? "ok" : "FAIL", check.array.c_str(),
                 check.measured.c_str());
   }
   const auto failed = std::ranges::count(checks, false, &GoldenCheck::passed);
-  std::printf("%s on %s: %zu checks, %d failed\n", options.engine.model.c_str(),
-              std::string(engine.backend->name()).c_str(), checks.size(), static_cast<int>(failed));
+  std::printf("%s on %s: %zu checks, %d failed\n", loaded.name().c_str(),
+              std::string(loaded.backend().name()).c_str(), checks.size(), static_cast<int>(failed));
   if (failed > 0) fail("{}: {} of {} checks failed", options.golden, failed, checks.size());
 }
 
@@ -37,7 +37,7 @@ void run(const Options& options) {
 void add_verify(CLI::App& root) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = root.add_subcommand("verify", "Compare a model with results of another implementation");
-  add_engine_options(*verb, options->engine);
+  options->model.add_to(*verb);
   verb->add_option("--golden", options->golden, "The npz file with the results to meet")->required();
   verb->footer(
       "tools/dump_golden.py makes such a file from any checkpoint with your own PyTorch and transformers;\n"

@@ -13,7 +13,7 @@ namespace buoy {
 // Throws Error.
 std::string fingerprint_model(const std::filesystem::path& directory, const Checkpoint& checkpoint);
 
-// Of the tokenizer's files that are there; empty when there are none.
+// Of the tokenizer's files that are there, the chat template among them; empty when there are none.
 std::string fingerprint_tokenizer(const std::filesystem::path& directory);
 
 // Of a whole file, whatever it holds. Throws Error.

@@ -62,6 +62,13 @@ std::vector<Index> parse_layers(std::string_view text, Index count) {
   return layers;
 }
 
+void check_layers(std::span<const Index> layers, Index count) {
+  for (const Index layer : layers) {
+    if (layer < 0 || layer >= count)
+      fail_usage("layers: the model has layers 0 to {}, there is no {}", count - 1, layer);
+  }
+}
+
 Json to_json(const RecordSettings& settings) {
   Json json = {{"heads", settings.heads == HeadDetail::kPerHead ? "each" : "averaged"},
                {"received", settings.received},

@@ -1,6 +1,7 @@
 // What to record of a generation, as plain settings.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ StepChoice parse_steps(std::string_view text);
 
 // "all" (an empty list) or "0,3,7", "4-8" and mixtures. Throws UsageError, also for numbers from `count` on.
 std::vector<Index> parse_layers(std::string_view text, Index count);
+
+// Throws UsageError naming the first of the layers that a model of `count` does not have.
+void check_layers(std::span<const Index> layers, Index count);
 
 // Received attention of the steps averaged over heads only, or of every head too.
 enum class HeadDetail { kAveraged, kPerHead };

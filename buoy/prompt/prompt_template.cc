@@ -140,6 +140,7 @@ PromptTemplate PromptTemplate::parse(std::string_view source, const std::string&
   PromptTemplate made;
   made.blocks_ = TemplateParser(source, place).parse();
   made.name_ = place;
+  made.source_ = source;
   return made;
 }
 

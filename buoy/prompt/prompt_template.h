@@ -52,6 +52,7 @@ class PromptTemplate {
   PromptText render(const QaItem& item, QueryPlace place = QueryPlace::kAsWritten) const;
 
   const std::string& name() const { return name_; }
+  const std::string& source() const { return source_; }
   // The text is the whole prompt even where the model has a chat template.
   bool raw() const { return raw_; }
 
@@ -69,7 +70,7 @@ class PromptTemplate {
   friend class TemplateParser;
   friend class PromptWriter;
 
-  std::string name_;
+  std::string name_, source_;
   bool raw_ = false;
   std::vector<Block> blocks_;
 };

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "buoy/base/error.h"
+#include "buoy/io/json.h"
 
 namespace buoy {
 namespace {
@@ -55,6 +56,17 @@ Measurements mean_over_layers(const Measurements& measurements) {
     if (mean.weight != 0) means.push_back(std::move(mean));
   }
   return means;
+}
+
+Json to_json(const CollectOptions& options) {
+  Json json = {{"anchors", describe(options.analysis.anchors)}, {"analyses", Json::array()}};
+  for (const Analysis* analysis : options.analyses) json["analyses"].push_back(analysis->name);
+  return json;
+}
+
+std::string describe(const AnchorOptions& options) {
+  if (options.rule == AnchorRule::kTopK) return fmt::format("topk, k = {}", options.k);
+  return fmt::format("{}, ε = {}", name_of(options.rule), options.epsilon);
 }
 
 void collect(StudyResult& result, Trace trace, const std::string& data) {

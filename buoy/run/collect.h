@@ -7,6 +7,7 @@
 
 #include "buoy/analysis/analyses.h"
 #include "buoy/analysis/sample_table.h"
+#include "buoy/io/json_fwd.h"
 #include "buoy/probe/trace.h"
 
 namespace buoy {
@@ -44,6 +45,12 @@ struct StudyResult {
   SampleTable by_gold;      // flow again, with "gold at 3" in place of the dataset's name
   std::vector<std::string> warnings;
 };
+
+// For records.
+Json to_json(const CollectOptions& options);
+
+// "excess, ε = 3", "topk, k = 5".
+std::string describe(const AnchorOptions& options);
 
 // Adds one sample. Traces of one name must come from the same model. Throws Error when they do not, or when
 // the sample is there already.

@@ -82,15 +82,15 @@ class Interventions : public testing::TestWithParam<const char*> {
 
   std::vector<Generation> generate(std::span<const std::vector<TokenId>> prompts,
                                    GenerationObserver* observer, SampleStreams streams) const {
-    if (causal()) {
-      AutoregressiveOptions options;
-      options.max_new_tokens = 6;
-      return generate_autoregressive(model_, prompts, options, observer, streams);
-    }
-    LladaOptions options;
-    options.gen_length = options.block_length = 8;
-    options.steps = 4;
-    return generate_llada(model_, prompts, options, observer, streams);
+    return buoy::generate(model_, prompts, sampler(), observer, streams);
+  }
+
+  SamplerSettings sampler() const {
+    SamplerSettings settings;
+    settings.gen_length = causal() ? 6 : 8;
+    settings.steps = 4;
+    settings.ignore_eos = true;
+    return settings;
   }
 
   std::vector<Generation> run(const InterventionSettings* settings, GenerationObserver* watching) const {
@@ -106,18 +106,16 @@ class Interventions : public testing::TestWithParam<const char*> {
   }
 
   std::vector<TracedSample> trace(const InterventionSettings* settings) const {
-    const TraceSource source{
-        .model = model_,
-        .tokenizer = tokenizer_,
-        .generate = [this](std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer,
-                           SampleStreams streams) { return generate(prompts, observer, streams); },
-        .record = {},
-        .name = GetParam(),
-        .model_hash = "",
-        .tokenizer_hash = "",
-        .buoy_version = "",
-        .settings = "{}",
-        .intervention = settings};
+    const TraceSource source{.model = model_,
+                             .tokenizer = tokenizer_,
+                             .sampler = sampler(),
+                             .record = {},
+                             .name = GetParam(),
+                             .model_hash = "",
+                             .tokenizer_hash = "",
+                             .buoy_version = "",
+                             .settings = "{}",
+                             .intervention = settings};
     return trace_batch(source, examples_, {});
   }
 

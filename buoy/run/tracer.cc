@@ -9,11 +9,24 @@
 namespace buoy {
 namespace {
 
-// Hands every pass of a batch to the recorders of its samples.
-class RecordingObserver : public GenerationObserver {
+// Watches for nothing but the wish to stop.
+class CancellingObserver : public GenerationObserver {
  public:
-  RecordingObserver(std::vector<Recorder>& recorders, ModelKind kind)
-      : recorders_(recorders), kind_(kind), cached_(recorders.size(), 0) {}
+  explicit CancellingObserver(const TraceSource& source) : source_(source) {}
+  bool cancelled() const override { return source_.cancelled && source_.cancelled(); }
+
+ private:
+  const TraceSource& source_;
+};
+
+// Hands every pass of a batch to the recorders of its samples.
+class RecordingObserver : public CancellingObserver {
+ public:
+  RecordingObserver(const TraceSource& source, std::vector<Recorder>& recorders)
+      : CancellingObserver(source),
+        recorders_(recorders),
+        kind_(source.model.config().family->kind),
+        cached_(recorders.size(), 0) {}
 
   Tap* before_pass(std::span<const Pass> passes) override {
     tap_.recorders.clear();
@@ -122,8 +135,11 @@ class StatesTap : public Tap {
 
 std::vector<Generation> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
                                        SampleStreams streams) {
-  std::optional<Intervener> intervener = make_intervener(source, examples, streams, nullptr);
-  return source.generate(ids_of(examples), intervener ? &*intervener : nullptr, streams);
+  CancellingObserver cancelling(source);
+  std::optional<Intervener> intervener = make_intervener(source, examples, streams, &cancelling);
+  GenerationObserver* observer = &cancelling;
+  if (intervener) observer = &*intervener;
+  return generate(source.model, ids_of(examples), source.sampler, observer, streams);
 }
 
 std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
@@ -132,11 +148,12 @@ std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const
   for (const TraceExample& example : examples) {
     recorders.emplace_back(source.model.config(), source.record, example.prompt.layout);
   }
-  RecordingObserver recording(recorders, source.model.config().family->kind);
+  RecordingObserver recording(source, recorders);
   std::optional<Intervener> intervener = make_intervener(source, examples, streams, &recording);
   GenerationObserver* observer = &recording;
   if (intervener) observer = &*intervener;
-  std::vector<Generation> generations = source.generate(ids_of(examples), observer, streams);
+  std::vector<Generation> generations =
+      generate(source.model, ids_of(examples), source.sampler, observer, streams);
   record_finished(source, generations, recorders, intervener ? &*intervener : nullptr);
   std::vector<TracedSample> samples;
   for (std::size_t i = 0; i < recorders.size(); ++i) {

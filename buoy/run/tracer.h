@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "buoy/decode/generation.h"
+#include "buoy/decode/sampler.h"
 #include "buoy/intervene/intervention.h"
 #include "buoy/model/model.h"
 #include "buoy/probe/recorder.h"
@@ -15,19 +15,16 @@
 
 namespace buoy {
 
-// Generates for a batch of prompts with the model's sampler; sample i draws from streams.of(i).
-using GenerateBatch = std::function<std::vector<Generation>(
-    std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer, SampleStreams streams)>;
-
 // What is the same for all traces of one model.
 struct TraceSource {
   const Model& model;
   const Tokenizer& tokenizer;
-  GenerateBatch generate;
+  SamplerSettings sampler;
   RecordSettings record;
   std::string name, model_hash, tokenizer_hash, buoy_version;
   std::string settings;                                // JSON; goes into every header
   const InterventionSettings* intervention = nullptr;  // what all passes run under, the finished one too
+  std::function<bool()> cancelled;                     // asked before every pass; empty: never
 };
 
 // One example: its prompt and, where it came from a dataset, its item.
@@ -36,7 +33,8 @@ struct TraceExample {
   QaItem item;  // answers empty: nothing is known about what is right
 };
 
-// Answers the examples in one batch, under the source's intervention; nothing is recorded. Throws Error.
+// Answers the examples in one batch, under the source's intervention; nothing is recorded. Throws Error, and
+// Cancelled when the source says so.
 std::vector<Generation> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
                                        SampleStreams streams);
 

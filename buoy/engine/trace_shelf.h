@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/tracing.h"
+#include "buoy/engine/tracing_model.h"
 
 namespace buoy {
 

@@ -1,4 +1,4 @@
-#include "apps/cli/trace_shelf.h"
+#include "buoy/engine/trace_shelf.h"
 
 #include "buoy/base/error.h"
 

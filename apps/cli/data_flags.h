@@ -1,0 +1,39 @@
+// What the verbs that record share: which examples, with which template, and what of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/cli/chat_flags.h"
+#include "buoy/engine/run_settings.h"
+
+namespace buoy {
+
+struct RecordFlags {
+  std::string steps = "all", layers = "all";
+  std::vector<std::string> statistics = {"received", "flow", "answer", "qk"};
+  bool per_head = false;
+
+  // Adds --record-steps, --layers, --record and --per-head.
+  void add_to(CLI::App& verb);
+  // Throws UsageError.
+  RecordSettings settings() const;
+};
+
+struct DataFlags {
+  std::string prompt_template = "auto";
+  std::string format = "auto";  // of the datasets; auto: told from each file
+  ChatFlags chat;
+  Index limit = 0;  // 0: all
+  Index batch_size = 4;
+
+  // Adds --template, --chat, --no-chat, --format, --limit and --batch-size.
+  void add_to(CLI::App& verb);
+  // Throws UsageError for a format that does not exist.
+  DataSettings data(const std::vector<std::string>& files) const;
+  PromptSettings prompt() const;
+};
+
+}  // namespace buoy

@@ -1,0 +1,29 @@
+// What the command knows of its surroundings: the environment, the terminal, Ctrl-C. Libraries do not look.
+#pragma once
+
+#include "buoy/engine/places.h"
+
+namespace buoy {
+
+// What lies beside the program, and the Hub's cache: HF_HUB_CACHE, else hub/ in HF_HOME, else in
+// ~/.cache/huggingface.
+Places command_places();
+
+// Whether marks and colours may be written to standard output or error: a terminal that is not dumb, and no
+// NO_COLOR (no-color.org) for colours.
+bool can_redraw(int descriptor);
+bool can_color(int descriptor);
+struct WindowSize {
+  int columns = 80, lines = 24;
+};
+WindowSize window_size(int descriptor);
+
+// From here on the first Ctrl-C (or SIGTERM) asks the work to stop, the second ends the process.
+void watch_interrupts();
+bool interrupted();
+
+// Prints "buoy: …" or "buoy: warning: …" on standard error.
+void print_note(const std::string& line);
+void print_warning(const std::string& line);
+
+}  // namespace buoy

@@ -1,0 +1,65 @@
+#include "apps/cli/model_flags.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "apps/cli/environment.h"
+#include "buoy/base/error.h"
+
+namespace buoy {
+
+void ModelFlags::add_to(CLI::App& verb) {
+  verb.add_option(
+          "-m,--model", model,
+          "Checkpoint directory, bundled model, or Hub name (ORG/NAME) in the local Hugging Face cache")
+      ->capture_default_str();
+  add_device_to(verb);
+}
+
+void ModelFlags::add_device_to(CLI::App& verb) {
+  verb.add_option("--device", device,
+                  "Where to compute: auto (cuda when there is a card), cpu, cuda or reference (slow, exact)")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
+      ->capture_default_str();
+  verb.add_option("--dtype", dtype,
+                  "Number type: f32, bf16 (cuda only), or auto: bf16 for models above 4 GiB on cuda")
+      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+      ->capture_default_str();
+  verb.add_option("--threads", threads, "Threads of the cpu; default all cores. Results do not depend on it")
+      ->check(CLI::Range(1, 1024));
+}
+
+DeviceSettings ModelFlags::device_settings() const {
+  return {.device = parse_device(device), .dtype = parse_compute_type(dtype), .threads = threads};
+}
+
+ModelSettings ModelFlags::settings() const {
+  return {.model = model, .device = device_settings(), .places = command_places()};
+}
+
+LoadedModel load(const ModelFlags& flags) {
+  LoadedModel loaded(flags.settings(), print_warning);
+  print_note(fmt::format("{} on {}", loaded.name(), loaded.device()));
+  return loaded;
+}
+
+std::vector<TokenId> parse_ids(const std::string& text) {
+  std::vector<TokenId> ids;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find_first_of(", \n\t", at), text.size());
+    if (end > at) {
+      TokenId id = 0;
+      const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
+      if (error != std::errc{} || rest != text.data() + end) {
+        fail_usage("--ids: \"{}\" is not a token id", text.substr(at, end - at));
+      }
+      ids.push_back(id);
+    }
+    at = end + 1;
+  }
+  if (ids.empty()) fail_usage("--ids is empty, expected token ids such as 1,2,3");
+  return ids;
+}
+
+}  // namespace buoy

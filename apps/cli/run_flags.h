@@ -1,0 +1,41 @@
+// What eval, stress, intervene and study share on the command line.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/cli/data_flags.h"
+#include "apps/cli/model_flags.h"
+#include "apps/cli/sampler_flags.h"
+#include "buoy/engine/run_settings.h"
+#include "buoy/run/ranks.h"
+
+namespace buoy {
+
+struct RunFlags {
+  ModelFlags device;
+  std::vector<std::string> models = {"mini-mdm", "mini-arm"};
+  std::vector<std::string> data;
+  SamplerFlags sampler{32};
+  DataFlags prompts;
+  std::string output;
+  bool log_samples = false;
+
+  // Adds --model, --data, --output, --log-samples and the flags of the parts.
+  void add_to(CLI::App& verb);
+
+  // Throws Error and UsageError, also for sampler flags that mean nothing to any of the models.
+  RunSettings settings() const;
+};
+
+// Does the work on every rank of the job that this process was started in, or on this process alone. A rank
+// that fails ends the job, saying why. Where the work is stopped by Ctrl-C, says what is kept in `output`.
+void on_ranks(const std::string& output, const std::function<void(Ranks& ranks)>& work);
+
+// "mini-mdm, mini-arm": for titles.
+std::string names_of(const RunSettings& settings);
+
+}  // namespace buoy

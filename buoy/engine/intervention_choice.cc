@@ -1,0 +1,133 @@
+// Which interventions a run goes through, and on which heads.
+#include <algorithm>
+#include <map>
+
+#include "buoy/analysis/analyses.h"
+#include "buoy/base/error.h"
+#include "buoy/engine/intervention_run.h"
+#include "buoy/io/json.h"
+
+namespace buoy {
+namespace {
+
+constexpr Index kAnyNumber = Index{1} << 20;  // the models' own numbers are checked one by one
+
+bool needs_ranking(const InterventionSettings& settings) {
+  return settings.kind->needs_ranking;
+}
+
+// Σ values and Σ weights of a score of one head.
+struct HeadScore {
+  double copied = 0, copyable = 0, mass = 0, samples = 0;
+};
+
+void add_scores(const Trace& trace, std::map<HeadId, HeadScore>& scores) {
+  const TraceWithNull traces(trace);
+  for (const Measurement& m : measure(*find_analysis("heads"), traces, {})) {
+    if (m.part != "all" || m.head < 0) continue;
+    HeadScore& score = scores[{m.layer, m.head}];
+    if (m.quantity == "copy") {
+      score.copied += m.value;
+      score.copyable += m.weight;
+    } else if (m.quantity == "mass") {
+      score.mass += m.value;
+      score.samples += m.weight;
+    }
+  }
+}
+
+}  // namespace
+
+AnchorsFrom parse_anchors_from(std::string_view name) {
+  if (name == "same") return AnchorsFrom::kSameStep;
+  if (name == "previous") return AnchorsFrom::kPreviousStep;
+  fail_usage("anchors_from is \"{}\", expected one of same, previous", name);
+}
+
+std::vector<InterventionSettings> choose_interventions(const InterventionChoice& choice,
+                                                       const SamplerSettings& sampler,
+                                                       std::span<const NamedModel> models) {
+  if (!choice.interventions.empty() && sampler.cfg_scale > 0) {
+    fail_usage("cfg_scale: interventions would reach only one half of such a pass");
+  }
+  const InterventionSite site{.layers = parse_layers(choice.layers, kAnyNumber),
+                              .heads = parse_layers(choice.heads, kAnyNumber),
+                              .steps = parse_steps(choice.steps)};
+  std::vector<InterventionSettings> all;
+  for (const std::string& text : choice.interventions) {
+    for (InterventionSettings& settings : parse_intervention(text)) {
+      const auto same = [&](const InterventionSettings& other) { return other.name() == settings.name(); };
+      if (std::ranges::any_of(all, same)) fail_usage("intervention {} is given twice", settings.name());
+      settings.site = site;
+      settings.per_head = choice.per_head;
+      settings.from = choice.from;
+      settings.epsilon = choice.epsilon;
+      settings.seed = sampler.seed;
+      for (const NamedModel& m : models) check_intervention(settings, m.config, m.name);
+      all.push_back(std::move(settings));
+    }
+  }
+  return all;
+}
+
+Json to_json(const InterventionChoice& choice) {
+  return {{"layers", choice.layers},
+          {"heads", choice.heads},
+          {"steps", choice.steps},
+          {"per_head", choice.per_head},
+          {"anchors_from", choice.from == AnchorsFrom::kPreviousStep ? "previous" : "same"},
+          {"pin_epsilon", choice.epsilon},
+          {"rank_data", choice.rank_data.string()},
+          {"rank_items", choice.rank_items}};
+}
+
+std::vector<QaItem> held_out_items(const InterventionChoice& choice, std::span<const NamedItems> data,
+                                   std::span<const InterventionSettings> settings,
+                                   const WarningSink& warnings) {
+  if (std::ranges::none_of(settings, needs_ranking)) return {};
+  if (!choice.rank_data.empty())
+    return read_dataset(choice.rank_data, {.limit = choice.rank_items}, warnings);
+  const NamedItems& set = data.front();
+  const auto evaluated = std::ssize(set.items);
+  std::vector<QaItem> items = read_dataset(set.path, {.limit = evaluated + choice.rank_items}, warnings);
+  items.erase(items.begin(), items.begin() + std::min(evaluated, std::ssize(items)));
+  if (items.empty()) {
+    fail_usage(
+        "cut-heads ranks heads on items that are not evaluated, but all {} of {} are: give a limit or data "
+        "to "
+        "rank on",
+        evaluated, set.name);
+  }
+  return items;
+}
+
+void rank_heads(const TracingModel& model, std::span<const QaItem> held_out, Index batch_size,
+                std::span<InterventionSettings> settings, RunObserver& observer) {
+  if (std::ranges::none_of(settings, needs_ranking)) return;
+  std::map<HeadId, HeadScore> scores;
+  observer.begin(model.name() + ", ranking heads", std::ssize(held_out));
+  for (std::size_t first = 0; first < held_out.size();) {
+    const std::size_t count = std::min(held_out.size() - first, static_cast<std::size_t>(batch_size));
+    for (const Trace& trace : model.trace(held_out.subspan(first, count), static_cast<Index>(first))) {
+      add_scores(trace, scores);
+      observer.advance(1);
+    }
+    first += count;
+  }
+  const auto ratio = [](double value, double weight) { return weight > 0 ? value / weight : 0; };
+  for (InterventionSettings& s : settings) {
+    if (!needs_ranking(s)) continue;
+    s.ranking.clear();
+    for (Index l = 0; l < model.config().L; ++l) {
+      for (Index h = 0; h < model.config().H; ++h) {
+        if (s.site.has_layer(l) && s.site.has_head(h)) s.ranking.push_back({l, h});
+      }
+    }
+    std::ranges::stable_sort(s.ranking, std::greater<>(), [&](const HeadId& head) {
+      const HeadScore& score = scores[head];
+      return std::pair(ratio(score.copied, score.copyable), ratio(score.mass, score.samples));
+    });
+  }
+}
+
+}  // namespace buoy

@@ -1,0 +1,195 @@
+#include "buoy/engine/stress_run.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/ranges.h>
+
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
+#include "buoy/stress/stress_collection.h"
+#include "buoy/stress/stress_sampler.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The levels of one stressor on one dataset, with the items that can be stressed so.
+struct Sweep {
+  const NamedItems* data = nullptr;
+  std::vector<StressLevel> levels;
+  std::vector<Index> chosen;  // places in the dataset
+};
+
+// The same on every rank; only heads are ranked later, by each model.
+struct Plan {
+  std::vector<NamedItems> data;
+  std::vector<Sweep> sweeps;
+  std::vector<InterventionSettings> interventions;
+  std::vector<QaItem> held_out;  // to rank heads on
+  int rank = 0;
+};
+
+Plan make_plan(const Ranks& ranks, const StressRunSettings& settings, std::span<const NamedModel> models,
+               const WarningSink& warnings) {
+  Plan plan{.data = read_data(settings.run.data, settings.run.places, warnings),
+            .sweeps = {},
+            .interventions = choose_interventions(settings.choice, settings.run.sampler, models),
+            .held_out = {},
+            .rank = ranks.rank()};
+  plan.held_out = held_out_items(settings.choice, plan.data, plan.interventions, warnings);
+  std::vector<const Stressor*> seen;
+  for (const std::string& text : settings.stressors) {
+    const std::vector<StressLevel> levels = parse_stress(text, settings.stress);
+    const Stressor* stressor = levels.front().stressor;
+    if (std::ranges::find(seen, stressor) != seen.end()) fail_usage("{} is given twice", stressor->name);
+    seen.push_back(stressor);
+    for (const NamedItems& set : plan.data) {
+      plan.sweeps.push_back({.data = &set,
+                             .levels = levels,
+                             .chosen = items_for(levels, set.name, set.items, settings.stress, warnings)});
+    }
+  }
+  return plan;
+}
+
+Json described(const StressRunSettings& settings, const Plan& plan) {
+  Json json = describe_run(settings.run, plan.data);
+  json["passages"] = settings.stress.passages;
+  json["seed"] = settings.stress.seed;
+  for (const Sweep& sweep : plan.sweeps) {
+    if (sweep.data != plan.sweeps.front().data) continue;
+    for (const StressLevel& level : sweep.levels) json["levels"].push_back(level.name());
+  }
+  for (const InterventionSettings& i : plan.interventions) json["interventions"].push_back(i.name());
+  if (!plan.interventions.empty()) json["where"] = to_json(settings.choice);
+  return json;
+}
+
+// Says which levels mean nothing to which models. Throws UsageError for one that means nothing to any, and
+// for levels that a sampler refuses.
+void check_samplers(const StressRunSettings& settings, const Plan& plan, std::span<const NamedModel> models,
+                    const WarningSink& warnings) {
+  for (const Sweep& sweep : plan.sweeps) {
+    if (sweep.data != &plan.data.front()) continue;
+    for (const StressLevel& level : sweep.levels) {
+      std::vector<std::string> left_out;
+      for (const NamedModel& m : models) {
+        if (!sampler_at(settings.run.sampler, level, m.config)) left_out.push_back(m.name);
+      }
+      const std::string names = fmt::format("{}", fmt::join(left_out, ", "));
+      if (left_out.size() == models.size()) fail_usage("{} means nothing to {}", level.name(), names);
+      if (!left_out.empty()) {
+        warn(warnings, fmt::format("{} means nothing to {}: left out", level.name(), names));
+      }
+    }
+  }
+}
+
+class Planner {
+ public:
+  Planner(const StressRunSettings& settings, const Plan& plan, const TracingModel& model)
+      : settings_(settings), plan_(plan), model_(model) {}
+
+  RunPlan jobs() {
+    for (const Sweep& sweep : plan_.sweeps) {
+      const StressPool pool(sweep.data->items);
+      for (const StressLevel& level : sweep.levels) add_level(sweep, level, pool);
+    }
+    return std::move(made_);
+  }
+
+ private:
+  void add_level(const Sweep& sweep, const StressLevel& level, const StressPool& pool) {
+    const std::optional<SamplerSettings> sampler = sampler_at(settings_.run.sampler, level, model_.config());
+    if (!sampler) return;
+    const std::vector<QaItem> items = items_at(sweep, level, pool);
+    const QueryPlace place = query_place(level);
+    for (std::size_t v = 0; v <= plan_.interventions.size(); ++v) {
+      const InterventionSettings* intervention = v == 0 ? nullptr : &plan_.interventions[v - 1];
+      const Index variant = variant_of(level, *sampler, intervention);
+      const std::string name =
+          intervention ? fmt::format("{} + {}", model_.name(), intervention->name()) : model_.name();
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        made_.jobs.push_back(make_job(model_, {name, sweep.data->name, level.name(), items[i].id},
+                                      sweep.chosen[i], items[i], place));
+        made_.jobs.back().variant = variant;
+      }
+    }
+  }
+
+  std::vector<QaItem> items_at(const Sweep& sweep, const StressLevel& level, const StressPool& pool) const {
+    if (level.stressor->target == StressTarget::kCollection) {
+      // Each rank makes and changes a collection of its own.
+      const fs::path path =
+          settings_.run.output / fmt::format("collection-{}-{}.db", sweep.data->name, plan_.rank);
+      fs::create_directories(settings_.run.output);
+      return stress_collection(pool, sweep.chosen, level, settings_.stress, path);
+    }
+    std::vector<QaItem> items;
+    for (const Index i : sweep.chosen) {
+      items.push_back(
+          stress_item(sweep.data->items[static_cast<std::size_t>(i)], i, level, pool, settings_.stress));
+    }
+    return items;
+  }
+
+  // Levels that leave the sampler alone share one variant.
+  Index variant_of(const StressLevel& level, const SamplerSettings& sampler,
+                   const InterventionSettings* intervention) {
+    const bool own = level.stressor->target == StressTarget::kSampler;
+    const std::pair key(own ? level.name() : "", intervention);
+    const auto [at, is_new] = variants_.try_emplace(key, std::ssize(made_.sources));
+    if (is_new) made_.sources.push_back(model_.variant(sampler, intervention));
+    return at->second;
+  }
+
+  const StressRunSettings& settings_;
+  const Plan& plan_;
+  const TracingModel& model_;
+  RunPlan made_;
+  std::map<std::pair<std::string, const InterventionSettings*>, Index> variants_;
+};
+
+StressResult result_of(const Plan& plan, const std::vector<NamedModel>& models,
+                       const std::vector<SampleResult>& results) {
+  StressOrder order;
+  for (const NamedModel& m : models) {
+    order.models.push_back(m.name);
+    for (const InterventionSettings& i : plan.interventions) {
+      order.models.push_back(fmt::format("{} + {}", m.name, i.name()));
+    }
+  }
+  for (const NamedItems& set : plan.data) order.data.push_back({.name = set.name, .items = set.items});
+  for (const Sweep& sweep : plan.sweeps) {
+    if (sweep.data != plan.sweeps.front().data) continue;
+    order.levels.insert(order.levels.end(), sweep.levels.begin(), sweep.levels.end());
+  }
+  return make_stress_result(results, order);
+}
+
+}  // namespace
+
+std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunSettings& settings,
+                                      RunObserver& observer) {
+  const std::vector<NamedModel> models = read_models(settings.run);
+  const auto warnings = [&](const std::string& line) { observer.warn(line); };
+  Plan plan = make_plan(ranks, settings, models, warnings);
+  if (ranks.leads()) check_samplers(settings, plan, models, warnings);
+  RunWork work;
+  work.settings = described(settings, plan);
+  work.plan = [&](const TracingModel& model) {
+    rank_heads(model, plan.held_out, settings.run.batch_size, plan.interventions, observer);
+    return Planner(settings, plan, model).jobs();
+  };
+  const std::unique_ptr<RunStore> store = answer_all(ranks, settings.run, work, observer);
+  if (!store) return std::nullopt;
+  const std::vector<SampleResult> results = store->results();
+  write_samples(settings.run, results);
+  StressedRun made{.data = {}, .result = result_of(plan, models, results)};
+  made.data = std::move(plan.data);
+  return made;
+}
+
+}  // namespace buoy

@@ -1,0 +1,164 @@
+#include "buoy/engine/study.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "buoy/analysis/received.h"
+#include "buoy/base/error.h"
+
+namespace buoy {
+namespace {
+
+// What a study stresses and changes: enough for a first look. stress and intervene do more.
+const std::vector<std::string> kStressors = {"irrelevant=0,0.5,0.9", "gold-position=1,5,10"};
+const std::vector<std::string> kInterventions = {"mask-bos", "mask-anchors=5", "pin-anchors=steps",
+                                                 "pin-anchors=layers"};
+
+// The head with the strongest single anchor on the example, beside chance.
+void add_qk_example(const TracingModel& model, StudiedModel& studied) {
+  if (studied.examples.empty() || studied.examples[0].N() > kMaxQkPositions) return;
+  const Trace& trace = studied.examples[0];
+  double best = 0;
+  Index layer = trace.layers[0], head = 0;
+  for (Index l = 0; l < trace.L(); ++l) {
+    for (Index h = 0; h < trace.H(); ++h) {
+      const Received received = finished_received(trace, l, h);
+      const Index peak = largest_excess(received.share, received.null);
+      if (peak < 0) continue;
+      const auto p = static_cast<std::size_t>(peak);
+      const double excess = received.share[p] - received.null[p];
+      if (excess <= best) continue;
+      best = excess;
+      layer = trace.layers[static_cast<std::size_t>(l)];
+      head = h;
+    }
+  }
+  studied.qk.push_back(record_qk(model.source().model, trace.tokens, layer, head));
+}
+
+void trace_model(const StudySettings& settings, const std::string& name, RunObserver& observer,
+                 StudyOutcome& outcome) {
+  const TracingModel model(settings.run.model(name, 0), settings.run.sampler, settings.record,
+                           settings.run.prompt, &observer);
+  observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
+  Index total = 0, first_sample = 0;
+  for (const NamedItems& set : outcome.data) total += std::ssize(set.items);
+  observer.begin(model.name() + ", tracing", total);
+  for (const NamedItems& set : outcome.data) {
+    for (std::size_t first = 0; first < set.items.size();) {
+      const std::size_t count =
+          std::min(set.items.size() - first, static_cast<std::size_t>(settings.run.batch_size));
+      const auto items = std::span(set.items).subspan(first, count);
+      for (Trace& trace : outcome.shelf.get(model, set.name, items, first_sample)) {
+        collect(outcome.result, std::move(trace), set.name);
+        observer.advance(1);
+      }
+      first += count;
+      first_sample += static_cast<Index>(count);
+    }
+  }
+  const auto wanted =
+      std::ranges::find(outcome.result.options.analyses, std::string_view("qk"), &Analysis::name);
+  if (wanted != outcome.result.options.analyses.end()) add_qk_example(model, outcome.result.models.back());
+}
+
+// The run of one part of a study, in a directory of its own.
+RunSettings part(const StudySettings& settings, const char* directory, std::optional<Index> limit) {
+  RunSettings run = settings.run;
+  run.data.limit = limit;
+  run.output = settings.run.output / directory;
+  return run;
+}
+
+// Tells whose phase it is.
+class PartObserver : public RunObserver {
+ public:
+  PartObserver(RunObserver& inner, std::string part) : inner_(inner), part_(std::move(part)) {}
+  void begin(const std::string& phase, Index total) override { inner_.begin(phase + ", " + part_, total); }
+  void advance(Index by) override { inner_.advance(by); }
+  void end() override { inner_.end(); }
+  void warn(const std::string& line) override { inner_.warn(line); }  // the device was told before
+  bool cancelled() const override { return inner_.cancelled(); }
+
+ private:
+  RunObserver& inner_;
+  std::string part_;
+};
+
+// What these models or data cannot be put through is left out of a study, not a reason to end it.
+void where_possible(const char* what, RunObserver& observer, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UsageError& e) {
+    observer.warn(fmt::format("no {}: {}", what, e.what()));
+  }
+}
+
+// Answers with and without passages, stress and interventions, each a run of its own that can be resumed.
+void run_parts(const StudySettings& settings, RunObserver& observer, StudyOutcome& outcome) {
+  const std::unique_ptr<Ranks> alone = Ranks::alone();
+  const std::optional<Index> limit = settings.stress_limit ? settings.stress_limit : settings.run.data.limit;
+  PartObserver answering(observer, "answers"), stressing(observer, "stress"),
+      intervening(observer, "interventions");
+  EvaluationSettings eval;
+  eval.run = part(settings, "answers", settings.run.data.limit);
+  outcome.answers = run_evaluation(*alone, eval, answering);
+  where_possible("stress tests", observer, [&] {
+    StressRunSettings stress;
+    stress.run = part(settings, "stress", limit);
+    stress.stressors = kStressors;
+    outcome.stress = run_stress(*alone, stress, stressing);
+  });
+  where_possible("interventions", observer, [&] {
+    InterventionRunSettings intervene;
+    intervene.run = part(settings, "interventions", limit);
+    intervene.choice.interventions = kInterventions;
+    intervene.trace = outcome.result.options;
+    outcome.interventions = run_interventions(*alone, intervene, intervening);
+  });
+}
+
+std::vector<ClaimResult> judge_outcome(const StudyOutcome& outcome) {
+  Evidence evidence;
+  for (const StudiedModel& m : outcome.result.models) evidence.models.push_back({m.name, m.kind});
+  evidence.analyses = &outcome.result.table;
+  evidence.by_gold = &outcome.result.by_gold;
+  const SampleTable answers = answer_table(outcome.answers->results);
+  evidence.answers = &answers;
+  if (outcome.stress) evidence.stress = &outcome.stress->result.samples;
+  return judge(evidence);
+}
+
+}  // namespace
+
+StudyOutcome run_study(const StudySettings& settings, RunObserver& observer) {
+  if (settings.run.models.size() > kMostModels)
+    fail_usage("model: {} models, expected at most {}", settings.run.models.size(), kMostModels);
+  read_models(settings.run);  // or says what is wrong with them
+  const auto warnings = [&](const std::string& line) { observer.warn(line); };
+  StudyOutcome outcome{.data = read_data(settings.run.data, settings.run.places, warnings),
+                       .result = {},
+                       .answers = {},
+                       .stress = {},
+                       .interventions = {},
+                       .claims = {},
+                       .shelf = TraceShelf(settings.run.output / "traces")};
+  outcome.result.options = settings.analyses;
+  for (const std::string& name : settings.run.models) trace_model(settings, name, observer, outcome);
+  observer.end();
+  if (outcome.shelf.found() > 0) {
+    observer.note(fmt::format("{} traces were there already", outcome.shelf.found()));
+  }
+  for (const std::string& warning : outcome.result.warnings) observer.warn(warning);
+  if (!settings.analyses_alone) {
+    run_parts(settings, observer, outcome);
+    outcome.claims = judge_outcome(outcome);
+  }
+  return outcome;
+}
+
+void finish_study(const StudySettings& settings, const StudyOutcome& outcome) {
+  if (!settings.keep_traces) outcome.shelf.clear();
+}
+
+}  // namespace buoy

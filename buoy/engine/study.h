@@ -1,0 +1,49 @@
+// A study: the traces of many questions by one model or several, analysed; answers, stress and interventions
+// beside them; and what all of it says of the claims.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "buoy/claims/claims.h"
+#include "buoy/engine/evaluation.h"
+#include "buoy/engine/intervention_run.h"
+#include "buoy/engine/stress_run.h"
+#include "buoy/engine/trace_shelf.h"
+#include "buoy/run/collect.h"
+
+namespace buoy {
+
+struct StudySettings {
+  RunSettings run;
+  RecordSettings record;
+  CollectOptions analyses;
+  bool analyses_alone = false;        // neither answers, nor stress, interventions and verdicts
+  std::optional<Index> stress_limit;  // items of stress and interventions; empty: as the run's limit
+  bool keep_traces = false;           // leave OUTPUT/traces when all is done
+};
+
+// What came of it. Parts that were left out, or that these models or data cannot be put through, are empty.
+struct StudyOutcome {
+  std::vector<NamedItems> data;
+  StudyResult result;
+  std::optional<EvaluatedRun> answers;
+  std::optional<StressedRun> stress;
+  std::optional<IntervenedRun> interventions;
+  std::vector<ClaimResult> claims;
+  TraceShelf shelf;
+};
+
+// A figure can tell this many models apart.
+inline constexpr std::size_t kMostModels = 6;
+
+// Runs as one process. Broken off, a study with the same settings goes on where it was: until finish_study()
+// its traces lie in OUTPUT/traces. Throws Error, UsageError and Cancelled.
+StudyOutcome run_study(const StudySettings& settings, RunObserver& observer);
+
+// Removes the traces that are not to be kept; to be called when the outcome is written.
+void finish_study(const StudySettings& settings, const StudyOutcome& outcome);
+
+}  // namespace buoy

@@ -1,0 +1,28 @@
+// Traces of a dataset's questions or of plain prompts, one file each; broken off, it goes on where it was.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "buoy/engine/run_settings.h"
+
+namespace buoy {
+
+struct TraceRunSettings {
+  ModelSettings model;
+  SamplerSettings sampler;
+  RecordSettings record;
+  PromptSettings prompt;
+  DataSettings data;                 // one file, or
+  std::vector<std::string> prompts;  // plain texts, UTF-8
+  Index batch_size = 4;
+  std::filesystem::path output;  // a directory, or NAME.npz where there is one example
+  bool overwrite = false;        // replace traces that are there; without, they are kept
+};
+
+// Throws Error, also for a trace that is there and was made by another model or with other settings,
+// UsageError and Cancelled.
+void run_traces(const TraceRunSettings& settings, RunObserver& observer);
+
+}  // namespace buoy

@@ -1,0 +1,119 @@
+#include "buoy/engine/tracing_model.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "buoy/base/error.h"
+#include "buoy/base/version.h"
+#include "buoy/io/json.h"
+#include "buoy/model/fingerprint.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What can be known to be wrong before the weights are read.
+const ModelSettings& checked(const ModelSettings& settings, const RecordSettings& record) {
+  const fs::path directory = find_model(settings.model, settings.places).directory;
+  if (!Tokenizer::present(directory))
+    fail("{}: has no tokenizer files, which a trace needs", directory.string());
+  check_layers(record.layers, read_model_config(directory).L);
+  return settings;
+}
+
+WarningSink sink_of(RunObserver* observer) {
+  if (observer == nullptr) return {};
+  return [observer](const std::string& line) { observer->warn(line); };
+}
+
+}  // namespace
+
+std::string choose_template(const std::string& wanted, const fs::path& directory) {
+  if (wanted != "auto") return wanted;
+  const fs::path says = directory / "buoy.json";
+  if (!fs::exists(says)) return "unified";
+  const Json json = read_json_file(says);
+  const auto found = json.is_object() ? json.find("prompt_template") : json.end();
+  if (found == json.end() || !found->is_string()) {
+    fail("{}: has no \"prompt_template\", expected a bundled template's name", says.string());
+  }
+  return found->get<std::string>();
+}
+
+TracingModel::TracingModel(const ModelSettings& settings, const SamplerSettings& sampler,
+                           const RecordSettings& record, const PromptSettings& prompt, RunObserver* observer)
+    : model_(checked(settings, record), sink_of(observer)),
+      template_(PromptTemplate::find(choose_template(prompt.prompt_template, model_.directory()))) {
+  if (template_.raw() && prompt.chat == Chat::kOn) {
+    fail_usage("template {} is the whole prompt: it has no use for the chat template", template_.name());
+  }
+  chat_ = choose_chat_template(model_.directory(), prompt.chat);
+  const Json described = {{"sampler", to_json(sampler, config())},
+                          {"template", template_.name()},
+                          {"chat_template", question_chat() != nullptr},
+                          {"backend", model_.backend().name()},
+                          {"record", to_json(record)}};
+  source_.emplace(
+      TraceSource{.model = model_.model(),
+                  .tokenizer = model_.tokenizer(),
+                  .sampler = sampler,
+                  .record = record,
+                  .name = model_.name(),
+                  .model_hash = fingerprint_model(model_.directory(), Checkpoint::open(model_.directory())),
+                  .tokenizer_hash = fingerprint_tokenizer(model_.directory()),
+                  .buoy_version = std::string(version()),
+                  .settings = described.dump()});
+  if (observer != nullptr) source_->cancelled = [observer] { return observer->cancelled(); };
+}
+
+TraceSource TracingModel::variant(const SamplerSettings& sampler,
+                                  const InterventionSettings* intervention) const {
+  TraceSource made = *source_;
+  made.sampler = sampler;
+  made.intervention = intervention;
+  return made;
+}
+
+TraceExample TracingModel::example(const QaItem& item, QueryPlace place) const {
+  return {.prompt = tokenize_prompt(model_.tokenizer(), template_.render(item, place), question_chat()),
+          .item = item};
+}
+
+TraceExample TracingModel::example(const std::string& prompt) const {
+  return {.prompt = tokenize_prompt(model_.tokenizer(), plain_prompt(prompt), chat()),
+          .item = {.id = "prompt", .question = prompt}};
+}
+
+std::vector<Trace> TracingModel::trace(std::span<const QaItem> items, SampleStreams streams) const {
+  std::vector<TraceExample> examples;
+  for (const QaItem& item : items) examples.push_back(example(item));
+  std::vector<Trace> traces;
+  for (TracedSample& sample : trace_batch(*source_, examples, streams))
+    traces.push_back(std::move(sample.trace));
+  return traces;
+}
+
+std::string trace_file_name(const std::string& model, const std::string& id) {
+  std::string name = model + "-" + id;
+  for (char& c : name) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
+    if (!plain) c = '_';
+  }
+  return name + ".npz";
+}
+
+bool is_trace_of(const Trace& trace, const TraceSource& source, const TraceExample& example) {
+  const TraceHeader& made = trace.header;
+  const auto prompt = std::span(trace.tokens).first(static_cast<std::size_t>(trace.prompt_length));
+  const auto evidence = std::span(trace.evidence).first(prompt.size());
+  return made.buoy_version == source.buoy_version && made.model_hash == source.model_hash &&
+         made.tokenizer_hash == source.tokenizer_hash && made.settings == source.settings &&
+         made.sample == example.item.id && made.task == example.item.task &&
+         made.question == example.item.question && made.answers == example.item.answers &&
+         std::ranges::equal(prompt, example.prompt.ids) &&
+         std::ranges::equal(evidence, example.prompt.layout.evidence) &&
+         trace.regions.regions == example.prompt.layout.regions.regions;
+}
+
+}  // namespace buoy
