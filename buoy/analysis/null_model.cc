@@ -31,19 +31,19 @@ std::vector<Index> regions_while_writing(const Trace& trace) {
 }
 
 StepRecord null_steps(const Trace& trace) {
-  const ModelKind kind = trace.header.kind;
+  const Mask& mask = trace.header.mask;
   const Index N = trace.N(), L = trace.L();
   const StepRecord& from = trace.steps;
   StepRecord out{.steps = from.steps, .lengths = from.lengths, .tokens = from.tokens};
   const std::vector<Index> of = regions_while_writing(trace);
   for (const Index length : from.lengths) {
-    const std::vector<double> all = uniform_received(kind, Rows::kAll, length);
-    const std::vector<double> read = uniform_received(kind, Rows::kRead, length);
+    const std::vector<double> all = uniform_received(mask, Rows::kAll, length);
+    const std::vector<double> read = uniform_received(mask, Rows::kRead, length);
     if (!from.received.empty()) append_rows(out.received, all, N, L);
     if (!from.received_read.empty()) append_rows(out.received_read, read, N, L);
     if (!from.received_heads.empty()) append_rows(out.received_heads, all, N, L * trace.H());
     if (from.flow.empty()) continue;
-    append(out.flow, uniform_flow(kind, std::span(of).first(length), trace.R()), L);
+    append(out.flow, uniform_flow(mask, std::span(of).first(length), trace.R()), L);
   }
   out.score_means.assign(from.score_means.size(), 0);
   out.cosine_means.assign(from.cosine_means.size(), 0);
@@ -57,8 +57,7 @@ AnswerRecord null_answer(const Trace& trace) {
     values.insert(values.end(), trace.L() * trace.H(), value);
   };
   for (const Index visible : out.visible) {
-    // A masked model's row sees every key and a causal one's those up to itself: the first ones in either
-    // case.
+    // What a row sees are the first keys, under any mask.
     const auto end = trace.evidence.begin() + std::min(visible, trace.N());
     const double evidence = std::accumulate(trace.evidence.begin(), end, 0.0);
     const double keys = static_cast<double>(visible);
@@ -70,18 +69,13 @@ AnswerRecord null_answer(const Trace& trace) {
   return out;
 }
 
-double uniform_row_entropy(ModelKind kind, Index N) {
-  const double n = static_cast<double>(N);
-  return kind == ModelKind::kCausal ? std::lgamma(n + 1) / n : std::log(n);  // (1/N) Σ ln i = ln(N!)/N
-}
-
 FinishedRecord null_finished(const Trace& trace) {
-  const ModelKind kind = trace.header.kind;
+  const Mask& mask = trace.header.mask;
   const FinishedRecord& from = trace.finished;
   const Index N = trace.N(), heads = trace.L() * trace.H();
   FinishedRecord out;
-  append(out.received, uniform_received(kind, Rows::kAll, N), heads);
-  out.row_entropy.assign(heads, static_cast<float>(uniform_row_entropy(kind, N)));
+  append(out.received, uniform_received(mask, Rows::kAll, N), heads);
+  out.row_entropy.assign(heads, static_cast<float>(uniform_row_entropy(mask, N)));
   for (Index l = 0; l < trace.L(); ++l) {
     for (Index h = 0; h < trace.H(); ++h) {
       const Index kv = h / (trace.H() / trace.Hkv());
@@ -94,7 +88,7 @@ FinishedRecord null_finished(const Trace& trace) {
   out.score_means.assign(from.score_means.size(), 0);
   out.cosine_means.assign(from.cosine_means.size(), 0);
   out.norm_means = from.norm_means;
-  append(out.flow, uniform_flow(kind, trace.regions.of, trace.R()), trace.L());
+  append(out.flow, uniform_flow(mask, trace.regions.of, trace.R()), trace.L());
   return out;
 }
 
@@ -104,31 +98,39 @@ std::string_view name_of(Rows rows) {
   return rows == Rows::kAll ? "all" : "read";
 }
 
-std::vector<double> uniform_received(ModelKind kind, Rows rows, Index N) {
+std::vector<double> uniform_received(const Mask& mask, Rows rows, Index N) {
   const double n = static_cast<double>(N);
   std::vector<double> out(N, 1 / n);
-  if (kind == ModelKind::kMasked || rows == Rows::kRead) return out;
-  double rows_from_j = 0;
+  const bool all_see_all = mask.visible_keys(0, N) == N;
+  if (all_see_all || rows == Rows::kRead) return out;
+  double seeing = 0;  // Σ 1/(keys seen) over the rows from `row` on, which are those that see key j
+  Index row = N;
   for (Index j = N - 1; j >= 0; --j) {
-    rows_from_j += 1 / static_cast<double>(j + 1);
-    out[j] = rows_from_j / n;
+    while (row > mask.first_position_seeing(j))
+      seeing += 1 / static_cast<double>(mask.visible_keys(--row, N));
+    out[j] = seeing / n;
   }
   return out;
 }
 
-std::vector<double> uniform_flow(ModelKind kind, std::span<const Index> of, Index R) {
+double uniform_row_entropy(const Mask& mask, Index N) {
+  const double n = static_cast<double>(N);
+  double sum = 0;
+  for (Index i = 0; i < N; ++i) sum += std::log(static_cast<double>(mask.visible_keys(i, N)));
+  return sum / n;
+}
+
+std::vector<double> uniform_flow(const Mask& mask, std::span<const Index> of, Index R) {
   std::vector<double> flow(R * R);
   std::vector<double> seen(R);  // keys of each region that the row may see
-  const bool causal = kind == ModelKind::kCausal;
-  if (!causal) {
-    for (const Index region : of) ++seen[region];
-  }
   std::vector<double> rows(R);
+  Index visible = 0;
   for (Index i = 0; i < std::ssize(of); ++i) {
     const Index a = of[i];
-    if (causal) ++seen[a];
+    for (const Index now = mask.visible_keys(i, std::ssize(of)); visible < now; ++visible)
+      ++seen[of[visible]];
     ++rows[a];
-    const double keys = static_cast<double>(causal ? i + 1 : std::ssize(of));
+    const double keys = static_cast<double>(visible);
     for (Index b = 0; b < R; ++b) flow[a * R + b] += seen[b] / keys;
   }
   for (Index a = 0; a < R; ++a) {

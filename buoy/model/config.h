@@ -21,6 +21,7 @@ struct ModelConfig {
   Index L = 0, E = 0, H = 0, Hkv = 0, D = 0, F = 0;
   Index V = 0;  // rows of the embedding and of the head
   Index context = 0;
+  Mask mask;
   float rms_epsilon = 0;
   double rope_theta = 0;
   std::optional<RopeScaling> rope_scaling;

@@ -6,11 +6,23 @@
 #include <string_view>
 
 #include "buoy/base/types.h"
+#include "buoy/compute/mask.h"
 
 namespace buoy {
 
-// Masked diffusion models attend both ways and fill masks; causal ones attend backwards and append.
-enum class ModelKind { kMasked, kCausal };
+// How text comes about: masks anywhere are filled, step by step, or tokens are appended to the end.
+enum class Writing { kFillsMasks, kAppends };
+
+// "masked diffusion", "autoregressive".
+std::string_view name_of(Writing writing);
+
+// What a pass leaves for the next: nothing, or the keys and values of all positions so far, to which the next
+// pass adds its own.
+enum class Cache { kNone, kAppend };
+
+// How the rows of attention that are recorded relate from pass to pass: each pass computes all of them anew,
+// or its rows stand and the next pass adds more.
+enum class PassRows { kAnew, kAddUp };
 
 // How tokens are chosen; each family has its own published sampler.
 enum class SamplerKind { kLlada, kDream, kAutoregressive };
@@ -34,9 +46,12 @@ struct WeightNames {
 struct Family {
   std::string_view name;
   std::string_view model_type;  // as config.json spells it
-  ModelKind kind;
+  Writing writing;
+  Mask mask;
+  Cache cache;
+  PassRows rows;
   SamplerKind sampler;
-  Index logit_shift;  // row p − shift predicts position p; only Dream shifts among the masked ones
+  Index logit_shift;  // row p − shift predicts position p; what is appended follows its row
   ConfigKeys keys;
   std::string_view embedding_rows_key;  // may exceed vocab_size; empty: vocab_size it is
   std::string_view qkv_bias_key;        // empty: always `qkv_bias`

@@ -64,8 +64,7 @@ Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequ
   batch.sequences = sequences;
   for (const ForwardSequence& s : sequences) {
     const Index row = std::ssize(batch.ids), start = s.cache != nullptr ? s.cache->length : 0;
-    check(s.cache == nullptr || config_.family->kind == ModelKind::kCausal,
-          "only causal models have a cache");
+    check(s.cache == nullptr || config_.family->cache == Cache::kAppend, "a cache fits the family");
     if (s.ids.empty()) fail("the sequence is empty, expected at least one token id");
     const Index total = start + std::ssize(s.ids);
     if (total > config_.context) {
@@ -161,7 +160,7 @@ Tensor Transformer::attend(Index l, const Tensor& x, Batch& batch, Tap* tap) con
                            .H = config_.H,
                            .Hkv = config_.Hkv,
                            .D = D,
-                           .mask = config_.family->kind == ModelKind::kCausal ? Mask::kCausal : Mask::kFull,
+                           .mask = config_.mask,
                            .sequences = parts};
   run_attention(l, args, batch, tap);
   return batch.attended;

@@ -68,14 +68,11 @@ struct Recorder::State {
     row_stats.resize(layers.size());
   }
 
-  Mask mask() const { return config.family->kind == ModelKind::kCausal ? Mask::kCausal : Mask::kFull; }
+  bool rows_add_up() const { return config.family->rows == PassRows::kAddUp; }
   Index prompt_length() const { return std::ssize(layout.regions.of); }
 
   // The row whose logits decide position p.
-  Index row_of(Index p) const {
-    if (mask() == Mask::kCausal) return p - 1;
-    return std::max<Index>(0, p - config.family->logit_shift);
-  }
+  Index row_of(Index p) const { return std::max<Index>(0, p - config.family->logit_shift); }
 
   void plan_columns(std::span<const Index> read_rows);
   void plan_rows(std::span<const Index> read_rows);
@@ -148,7 +145,7 @@ void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
   }
   if (request.query_groups.empty() && !request.qk_means) return;
   LayerFold& fold = folds[at(slot)];
-  fold.add({.mask = mask(),
+  fold.add({.mask = config.mask,
             .H = config.H,
             .first_row = first_row,
             .T = std::ssize(tokens) - first_row,
@@ -176,7 +173,7 @@ void Recorder::State::fold_finished(Index slot, const AttentionStats& stats) {
   LayerFold fold;
   RecordSettings everything;
   everything.heads = HeadDetail::kPerHead;
-  fold.add({.mask = mask(),
+  fold.add({.mask = config.mask,
             .H = config.H,
             .T = std::ssize(tokens),
             .region_of = region_of,
@@ -271,13 +268,13 @@ void Recorder::begin_pass(const RecordedPass& pass) {
   s.region_of.resize(s.tokens.size(), s.layout.regions.find(RegionKind::kAnswer));
   s.keep = s.settings.steps.contains(pass.step);
   s.request = {};
-  // A causal model's rows add up over the passes, so none may be missed.
-  if (s.keep || s.mask() == Mask::kCausal) {
+  // Where rows add up over the passes, none may be missed.
+  if (s.keep || s.rows_add_up()) {
     if (s.settings.received || s.settings.flow) s.plan_columns(pass.read_rows);
     s.request.qk_means = s.settings.qk;
   }
   if (s.settings.answer_rows) s.plan_rows(pass.read_rows);
-  if (pass.first_row == 0) std::ranges::for_each(s.folds, &LayerFold::clear);
+  if (!s.rows_add_up() || pass.first_row == 0) std::ranges::for_each(s.folds, &LayerFold::clear);
   if (s.keep) {
     s.steps.push_back({.number = pass.step, .length = std::ssize(s.tokens), .tokens = s.tokens});
   }
@@ -292,9 +289,8 @@ void Recorder::end_pass(std::span<const Index> committed) {
     const Index row = s.row_of(position);
     const Index r = std::ranges::find(s.read_rows, row) - s.read_rows.begin();
     check(r < rows, "a token is written by a row that was read");
-    AnswerRow answer{.position = position,
-                     .row = row,
-                     .visible = s.mask() == Mask::kCausal ? row + 1 : std::ssize(s.tokens)};
+    AnswerRow answer{
+        .position = position, .row = row, .visible = s.config.mask.visible_keys(row, std::ssize(s.tokens))};
     for (const AttentionStats& stats : s.row_stats) {
       for (Index h = 0; h < H; ++h) {
         answer.argmax.push_back(stats.argmax[at(h * rows + r)]);
@@ -340,7 +336,9 @@ Trace Recorder::take() {
   State& s = *state_;
   check(s.doing == State::Doing::kFinished, "the finished pass was recorded");
   Trace trace;
-  trace.header.kind = s.config.family->kind;
+  trace.header.writing = s.config.family->writing;
+  trace.header.mask = s.config.mask;
+  trace.header.rows = s.config.family->rows;
   trace.header.H = s.config.H;
   trace.header.Hkv = s.config.Hkv;
   trace.header.model_layers = s.config.L;

@@ -12,6 +12,48 @@ namespace {
 constexpr const char* kHeader = "header";
 constexpr const char* kFormat = "buoy trace";
 
+// The header's "kind" is how text came about. It also says which mask and which rows there were, unless keys
+// of their own say otherwise: files of two kinds are older than the other combinations.
+struct Implied {
+  Mask mask;
+  PassRows rows;
+};
+
+Implied implied_by(Writing writing) {
+  if (writing == Writing::kAppends) return {Mask::kCausal, PassRows::kAddUp};
+  return {Mask::kFull, PassRows::kAnew};
+}
+
+void write_kind(const TraceHeader& h, Json& json) {
+  json["kind"] = h.writing == Writing::kAppends ? "causal" : "masked";
+  const Implied implied = implied_by(h.writing);
+  if (h.mask != implied.mask) json["mask"] = {{"block", h.mask.block()}, {"offset", h.mask.offset()}};
+  if (h.rows != implied.rows) json["rows"] = h.rows == PassRows::kAddUp ? "add up" : "anew";
+}
+
+void read_kind(const JsonObject& header, TraceHeader& h) {
+  const std::string kind = header.string("kind");
+  if (kind != "causal" && kind != "masked")
+    fail("{}: kind is \"{}\", expected causal or masked", header.place(), kind);
+  h.writing = kind == "causal" ? Writing::kAppends : Writing::kFillsMasks;
+  const Implied implied = implied_by(h.writing);
+  h.mask = implied.mask;
+  h.rows = implied.rows;
+  if (const Json* found = header.find("mask")) {
+    const JsonObject mask(*found, header.place() + ": mask");
+    const Index block = mask.integer("block"), offset = mask.integer("offset");
+    if (block < 0 || offset < 0)
+      fail("{}: blocks of {} at {}, expected none below 0", mask.place(), block, offset);
+    h.mask = block == 0 ? Mask::kFull : Mask::blocks(block, offset);
+  }
+  if (header.has("rows")) {
+    const std::string rows = header.string("rows");
+    if (rows != "anew" && rows != "add up")
+      fail("{}: rows is \"{}\", expected anew or add up", header.place(), rows);
+    h.rows = rows == "anew" ? PassRows::kAnew : PassRows::kAddUp;
+  }
+}
+
 Json header_json(const Trace& trace) {
   const TraceHeader& h = trace.header;
   Json json = {{"format", kFormat},
@@ -20,7 +62,6 @@ Json header_json(const Trace& trace) {
                {"model", h.model},
                {"model_hash", h.model_hash},
                {"tokenizer_hash", h.tokenizer_hash},
-               {"kind", h.kind == ModelKind::kCausal ? "causal" : "masked"},
                {"heads", h.H},
                {"key_heads", h.Hkv},
                {"model_layers", h.model_layers},
@@ -31,6 +72,7 @@ Json header_json(const Trace& trace) {
                {"question", h.question},
                {"answers", h.answers},
                {"output", h.output}};
+  write_kind(h, json);
   if (h.mask_id) json["mask_id"] = *h.mask_id;
   if (h.correct) json["correct"] = *h.correct;
   return json;
@@ -48,10 +90,7 @@ void read_header(const Json& json, const std::string& place, Trace& trace) {
   h.model = object.string("model");
   h.model_hash = object.string("model_hash");
   h.tokenizer_hash = object.string("tokenizer_hash");
-  const std::string kind = object.string("kind");
-  if (kind != "causal" && kind != "masked")
-    fail("{}: kind is \"{}\", expected causal or masked", place, kind);
-  h.kind = kind == "causal" ? ModelKind::kCausal : ModelKind::kMasked;
+  read_kind(object, h);
   h.H = object.integer("heads");
   h.Hkv = object.integer("key_heads");
   h.model_layers = object.integer("model_layers");
