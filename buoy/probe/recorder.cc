@@ -5,6 +5,7 @@
 
 #include "buoy/base/error.h"
 #include "buoy/probe/fold.h"
+#include "buoy/probe/trace_arrays.h"
 
 namespace buoy {
 namespace {
@@ -25,22 +26,24 @@ std::vector<Index> chosen_layers(const RecordSettings& settings, const ModelConf
   return layers;
 }
 
-// Copies rows of `from`, each `width` long, to the front of rows `padded` long.
-template <typename T>
-void append_padded(std::span<const T> from, Index width, Index padded, T filling, std::vector<T>& to) {
-  for (std::size_t row = 0; row + at(width) <= from.size(); row += at(width)) {
-    to.insert(to.end(), from.begin() + static_cast<Index>(row),
-              from.begin() + static_cast<Index>(row) + width);
-    to.insert(to.end(), at(padded - width), filling);
-  }
+// Appends one recorded step, at its own length, to the steps of a trace, whose rows of positions are longer.
+void append_step(const TraceArray& array, const Trace& step, Trace& trace) {
+  array.visit(step, [&](const auto& from) {
+    using Values = std::remove_cvref_t<decltype(from)>;
+    using Value = typename Values::value_type;
+    Values& to = *std::get<Values*>(array.place(trace));
+    if (array.shape.back() != 'N') {
+      to.insert(to.end(), from.begin(), from.end());
+      return;
+    }
+    const Index width = step.steps.lengths.front();
+    const Value filling = std::is_same_v<Value, TokenId> ? Value{-1} : Value{0};
+    for (auto row = from.begin(); row != from.end(); row += width) {
+      to.insert(to.end(), row, row + width);
+      to.insert(to.end(), at(trace.N() - width), filling);
+    }
+  });
 }
-
-// What one recorded pass left, at its own length.
-struct Step {
-  Index number = 0, length = 0;
-  std::vector<TokenId> tokens;                                          // [N]
-  std::vector<float> received, read, heads, flow, score, cosine, norm;  // [L, …]
-};
 
 // The row that wrote one token.
 struct AnswerRow {
@@ -100,7 +103,7 @@ struct Recorder::State {
   std::vector<LayerFold> folds;           // [L]
   std::vector<AttentionStats> row_stats;  // [L] row statistics of this pass
 
-  std::vector<Step> steps;
+  std::vector<Trace> steps;  // one recorded step each, at its own length
   std::vector<AnswerRow> answer_rows;
   RegionMap finished_regions;
   FinishedRecord finished;
@@ -155,17 +158,17 @@ void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
             .read_rows = std::ssize(read_rows)},
            settings, stats);
   if (!keep) return;
-  Step& step = steps.back();
+  StepRecord& step = steps.back().steps;
   if (settings.received) {
     fold.append_received(step.received);
-    fold.append_received_read(step.read);
-    if (settings.heads == HeadDetail::kPerHead) fold.append_received_heads(step.heads);
+    fold.append_received_read(step.received_read);
+    if (settings.heads == HeadDetail::kPerHead) fold.append_received_heads(step.received_heads);
   }
   if (settings.flow) fold.append_flow(step.flow);
   if (settings.qk) {
-    fold.append_mean(LayerFold::Mean::kScore, step.score);
-    fold.append_mean(LayerFold::Mean::kCosine, step.cosine);
-    fold.append_mean(LayerFold::Mean::kNorm, step.norm);
+    fold.append_mean(LayerFold::Mean::kScore, step.score_means);
+    fold.append_mean(LayerFold::Mean::kCosine, step.cosine_means);
+    fold.append_mean(LayerFold::Mean::kNorm, step.norm_means);
   }
 }
 
@@ -213,20 +216,11 @@ void Recorder::State::finish_regions(std::span<const TokenId> eos) {
 }
 
 void Recorder::State::fill_steps(Trace& trace) const {
-  const Index N = trace.N();
-  StepRecord& record = trace.steps;
-  for (const Step& step : steps) {
-    const Index n = step.length;
-    record.steps.push_back(step.number);
-    record.lengths.push_back(n);
-    append_padded<TokenId>(step.tokens, n, N, -1, record.tokens);
-    append_padded<float>(step.received, n, N, 0, record.received);
-    append_padded<float>(step.read, n, N, 0, record.received_read);
-    append_padded<float>(step.heads, n, N, 0, record.received_heads);
-    append_padded<float>(step.score, n, N, 0, record.score_means);
-    append_padded<float>(step.cosine, n, N, 0, record.cosine_means);
-    append_padded<float>(step.norm, n, N, 0, record.norm_means);
-    record.flow.insert(record.flow.end(), step.flow.begin(), step.flow.end());
+  for (const Trace& step : steps) {
+    trace.steps.steps.push_back(step.steps.steps.front());
+    for (const TraceArray& array : trace_arrays()) {
+      if (array.has_steps()) append_step(array, step, trace);
+    }
   }
 }
 
@@ -276,7 +270,8 @@ void Recorder::begin_pass(const RecordedPass& pass) {
   if (s.settings.answer_rows) s.plan_rows(pass.read_rows);
   if (!s.rows_add_up() || pass.first_row == 0) std::ranges::for_each(s.folds, &LayerFold::clear);
   if (s.keep) {
-    s.steps.push_back({.number = pass.step, .length = std::ssize(s.tokens), .tokens = s.tokens});
+    s.steps.emplace_back().steps = {
+        .steps = {pass.step}, .lengths = {std::ssize(s.tokens)}, .tokens = s.tokens};
   }
 }
 

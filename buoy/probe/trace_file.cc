@@ -4,7 +4,7 @@
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
 #include "buoy/io/npz.h"
-#include "buoy/probe/trace.h"
+#include "buoy/probe/trace_arrays.h"
 
 namespace buoy {
 namespace {
@@ -116,44 +116,6 @@ std::vector<std::string> labels_for_numpy(std::vector<std::string> labels) {
     for (std::size_t nul; (nul = label.find('\0')) != label.npos;) label.replace(nul, 1, "<0x00>");
   }
   return labels;
-}
-
-// One list of every numeric array, its name and its shape: reading and writing go over the same list.
-template <typename Visitor, typename T>
-void visit_arrays(T& trace, Visitor&& visit) {
-  const Index N = trace.N(), G = trace.G(), S = trace.S(), L = trace.L(), H = trace.H(), K = trace.Hkv(),
-              R = trace.R();
-  visit("evidence", trace.evidence, {N});
-  visit("commit_step", trace.commit_step, {G});
-  visit("confidence", trace.confidence, {G});
-  auto& s = trace.steps;
-  visit("step_lengths", s.lengths, {S});
-  visit("step_tokens", s.tokens, {S, N});
-  visit("received", s.received, {S, L, N});
-  visit("received_read", s.received_read, {S, L, N});
-  visit("received_heads", s.received_heads, {S, L, H, N});
-  visit("flow", s.flow, {S, L, R, R});
-  visit("score_means", s.score_means, {S, L, N});
-  visit("cosine_means", s.cosine_means, {S, L, N});
-  visit("norm_means", s.norm_means, {S, L, N});
-  auto& a = trace.answer;
-  visit("answer_rows", a.rows, {G});
-  visit("answer_visible", a.visible, {G});
-  visit("answer_argmax", a.argmax, {G, L, H});
-  visit("answer_weight", a.weight, {G, L, H});
-  visit("answer_entropy", a.entropy, {G, L, H});
-  visit("answer_evidence_mass", a.evidence_mass, {G, L, H});
-  auto& f = trace.finished;
-  visit("finished_received", f.received, {L, H, N});
-  visit("finished_row_entropy", f.row_entropy, {L, H});
-  visit("finished_output_norm", f.output_norm, {L, H});
-  visit("finished_uniform_norm", f.uniform_norm, {L, K});
-  visit("finished_value_norms", f.value_norms, {L, K, N});
-  visit("finished_key_norms", f.key_norms, {L, K, N});
-  visit("finished_score_means", f.score_means, {L, H, N});
-  visit("finished_cosine_means", f.cosine_means, {L, H, N});
-  visit("finished_norm_means", f.norm_means, {L, H, N});
-  visit("finished_flow", f.flow, {L, R, R});
 }
 
 template <typename T>
@@ -270,9 +232,13 @@ void write_trace(const std::filesystem::path& path, const Trace& trace) {
   arrays["layers"] = NpyArray::of(trace.layers, {trace.L()});
   arrays["steps"] = NpyArray::of(trace.steps.steps, {trace.S()});
   write_regions(trace.regions, arrays);
-  visit_arrays(trace, [&](const char* name, const auto& values, const Shape& shape) {
-    if (std::ssize(values) == element_count(shape)) arrays[name] = array_of(values, shape);
-  });
+  for (const TraceArray& array : trace_arrays()) {
+    const Shape shape = array.shape_in(trace);
+    array.visit(trace, [&](const auto& values) {
+      if (std::ssize(values) == element_count(shape))
+        arrays[std::string(array.name)] = array_of(values, shape);
+    });
+  }
   write_npz(path, arrays);
 }
 
@@ -293,8 +259,9 @@ Trace read_trace(const std::filesystem::path& path) {
   trace.steps.steps = arrays.integers("steps");
   trace.regions = read_regions(arrays, trace.N(), place);
   if (trace.G() < 0) fail("{}: the prompt has {} tokens of {}", place, trace.prompt_length, trace.N());
-  visit_arrays(trace,
-               [&](const char* name, auto& values, const Shape& shape) { arrays.read(name, values, shape); });
+  for (const TraceArray& array : trace_arrays()) {
+    array.visit(trace, [&](auto& values) { arrays.read(array.name.data(), values, array.shape_in(trace)); });
+  }
   check_trace(trace, place);
   return trace;
 }
