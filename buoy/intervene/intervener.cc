@@ -136,6 +136,9 @@ class Intervener::ChangingTap : public Tap {
   bool may_ask_again() const override {
     return owner_.settings_.kind->correct != nullptr || (inner_ != nullptr && inner_->may_ask_again());
   }
+  Addition add(Index depth, Index sequence) override {
+    return inner_ != nullptr ? inner_->add(depth, sequence) : Addition{};
+  }
   bool wants_hidden() const override { return inner_ != nullptr && inner_->wants_hidden(); }
   void hidden(Index depth, Backend& backend, const Tensor& rows) override {
     inner_->hidden(depth, backend, rows);

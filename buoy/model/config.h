@@ -30,6 +30,9 @@ struct ModelConfig {
   std::optional<TokenId> mask_id;
   std::optional<TokenId> end_of_turn;
   std::vector<TokenId> eos_ids;  // of config.json and generation_config.json, sorted, each once
+
+  // What layer l is made of. The layers of today's families are all alike.
+  const LayerShape& layer(Index /*l*/) const { return family->layer; }
 };
 
 // Reads and checks config.json in a checkpoint directory. Throws Error: a missing directory or file, an

@@ -46,6 +46,11 @@ constexpr WeightNames kLladaWeights{
     .head = "model.transformer.ff_out.weight",
 };
 
+constexpr LayerShape kLlamaLayer{.norm = NormKind::kRms,
+                                 .mixer = MixerKind::kAttention,
+                                 .positions = PositionKind::kRotary,
+                                 .feed_forward = FeedForwardKind::kSwiglu};
+
 constexpr RequiredSetting kLladaRequired[] = {
     {"block_type", "\"llama\""},
     {"layer_norm_type", "\"rms\""},
@@ -73,6 +78,7 @@ const Family kFamilies[] = {
      .mask = Mask::kFull,
      .cache = Cache::kNone,
      .rows = PassRows::kAnew,
+     .layer = kLlamaLayer,
      .sampler = SamplerKind::kLlada,
      .logit_shift = 0,
      .keys = {.width = "d_model",
@@ -96,6 +102,7 @@ const Family kFamilies[] = {
      .mask = Mask::kFull,
      .cache = Cache::kNone,
      .rows = PassRows::kAnew,
+     .layer = kLlamaLayer,
      .sampler = SamplerKind::kDream,
      .logit_shift = 1,
      .keys = kHuggingFaceKeys,
@@ -113,6 +120,7 @@ const Family kFamilies[] = {
      .mask = Mask::kCausal,
      .cache = Cache::kAppend,
      .rows = PassRows::kAddUp,
+     .layer = kLlamaLayer,
      .sampler = SamplerKind::kAutoregressive,
      .logit_shift = 1,
      .keys = kHuggingFaceKeys,
@@ -130,6 +138,7 @@ const Family kFamilies[] = {
      .mask = Mask::kCausal,
      .cache = Cache::kAppend,
      .rows = PassRows::kAddUp,
+     .layer = kLlamaLayer,
      .sampler = SamplerKind::kAutoregressive,
      .logit_shift = 1,
      .keys = kHuggingFaceKeys,

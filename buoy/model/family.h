@@ -27,6 +27,19 @@ enum class PassRows { kAnew, kAddUp };
 // How tokens are chosen; each family has its own published sampler.
 enum class SamplerKind { kLlada, kDream, kAutoregressive };
 
+// What a layer is made of. Each kind is a part: its weights in weights.cc, its loading in transformer.cc, its
+// work in compute/layer.h.
+enum class NormKind { kRms };            // before the mixer, before the feed-forward and at the end
+enum class MixerKind { kAttention };     // how rows of a sequence come to know each other
+enum class PositionKind { kRotary };     // how the mixer knows where they stand
+enum class FeedForwardKind { kSwiglu };  // what every row goes through by itself
+struct LayerShape {
+  NormKind norm;
+  MixerKind mixer;
+  PositionKind positions;
+  FeedForwardKind feed_forward;
+};
+
 // A setting of config.json that this engine can only honour at one value. Absent means that value.
 struct RequiredSetting {
   std::string_view key;
@@ -50,6 +63,7 @@ struct Family {
   Mask mask;
   Cache cache;
   PassRows rows;
+  LayerShape layer;  // of every layer; ask ModelConfig::layer()
   SamplerKind sampler;
   Index logit_shift;  // row p − shift predicts position p; what is appended follows its row
   ConfigKeys keys;
