@@ -45,7 +45,7 @@ std::vector<Question> read_questions(const std::string& path) {
 
 std::vector<Generation> generate(const Model& model, const std::vector<std::vector<TokenId>>& prompts) {
   constexpr Index kLength = 32, kSteps = 16;  // as the floors were measured
-  if (model.config().family->kind == ModelKind::kCausal) {
+  if (model.config().family->writing == Writing::kAppends) {
     return generate_autoregressive(model, prompts,
                                    {.max_new_tokens = kLength, .stop_ids = model.config().eos_ids});
   }

@@ -107,7 +107,7 @@ double operations(const ModelConfig& c, Index tokens, Index read) {
              KV = static_cast<double>(c.Hkv * c.D), mlp = static_cast<double>(c.F);
   const auto layers = static_cast<double>(c.L);
   const double before = width * (Q + 2 * KV), after = Q * width + 3 * width * mlp;
-  const double attention = 2 * N * N * Q * (c.family->kind == ModelKind::kCausal ? 0.5 : 1);
+  const double attention = 2 * N * N * Q * (c.mask == Mask::kFull ? 1 : 0.5);
   return 2 * (layers * (N * before + attention) + ((layers - 1) * N + R) * after +
               R * width * static_cast<double>(c.V));
 }

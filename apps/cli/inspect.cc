@@ -48,9 +48,8 @@ void print_table(const ModelConfig& c, const WeightReport& weights, const Memory
   const auto row = [](std::string_view name, const std::string& value) {
     std::printf("%-12s %s\n", std::string(name).c_str(), value.c_str());
   };
-  const bool causal = c.family->kind == ModelKind::kCausal;
-  row("family", fmt::format("{} ({})", c.family->name,
-                            causal ? "autoregressive, causal" : "masked diffusion, both ways"));
+  row("family", fmt::format("{} ({}, {})", c.family->name, name_of(c.family->writing),
+                            c.mask == Mask::kFull ? "both ways" : name_of(c.mask)));
   row("layers", fmt::format("{}", c.L));
   row("width", fmt::format("{}, MLP {}", c.E, c.F));
   row("heads", fmt::format("{} of {}, {} for keys and values", c.H, c.D, c.Hkv));

@@ -69,7 +69,7 @@ TerminalView::TerminalView(const Tokenizer& tokenizer, const ModelConfig& config
     : tokenizer_(tokenizer), config_(config), stream_(tokenizer, SkipSpecial::kSkip) {}
 
 void TerminalView::after_step(Index /*sample*/, const Generation& generation) {
-  if (config_.family->kind == ModelKind::kCausal) {
+  if (config_.family->writing == Writing::kAppends) {
     const TokenId id = generation.tokens.back();
     const bool known = tokenizer_.contains(id);
     std::printf("%s", known ? stream_.push(id).c_str()
@@ -82,7 +82,7 @@ void TerminalView::after_step(Index /*sample*/, const Generation& generation) {
 }
 
 void TerminalView::finish() {
-  if (config_.family->kind == ModelKind::kCausal) {
+  if (config_.family->writing == Writing::kAppends) {
     std::printf("%s\n", stream_.finish().c_str());
   } else {
     draw(last_, true);

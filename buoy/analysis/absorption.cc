@@ -45,7 +45,7 @@ std::vector<double> value_weighted(const Trace& trace, Index l) {
 
 Measurements absorption(const Trace& trace, const AnalysisOptions& options) {
   Measurements out;
-  const bool with_steps = trace.header.kind == ModelKind::kMasked && has_steps(trace);
+  const bool with_steps = trace.header.rows == PassRows::kAnew && has_steps(trace);
   for (Index l = 0; l < trace.L(); ++l) {
     const auto add = [&](const char* part, const Absorption& found) {
       const Index layer = trace.layers[l];

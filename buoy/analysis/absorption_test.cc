@@ -69,7 +69,7 @@ TEST(Absorption, StepsAreAveragedAndOnlyMaskedModelsHaveThem) {
   spike(trace.steps.received, 0, trace.N(), {0}, 0.4);  // step 0, layer 0; three steps stay uniform
   EXPECT_NEAR(absorbed(trace, "absorb_bos", "steps"), 100 * (0.4 + 0.6 / 24 + 3.0 / 24) / 4, kTolerance);
   EXPECT_NEAR(absorbed(trace, "absorb_anchors", "steps"), 100 * (0.4 + 0.6 / 24) / 4, kTolerance);
-  const Measurements causal = absorption(uniform_trace({.kind = ModelKind::kCausal}), {});
+  const Measurements causal = absorption(uniform_trace({.mask = Mask::kCausal}), {});
   EXPECT_FALSE(look_up(causal, {.quantity = "absorb_bos", .layer = 0, .part = "steps"}));
 }
 

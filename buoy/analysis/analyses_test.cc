@@ -44,8 +44,8 @@ TEST(Measure, PutsTheNullBesideTheNumber) {
 }
 
 TEST(Measure, NullOfACausalModelKnowsItsMask) {
-  Trace trace = uniform_trace({.kind = ModelKind::kCausal});
-  const auto expected = uniform_received(ModelKind::kCausal, Rows::kAll, 24);
+  Trace trace = uniform_trace({.mask = Mask::kCausal});
+  const auto expected = uniform_received(Mask::kCausal, Rows::kAll, 24);
   spike_finished(trace, {5}, 0.5);
   const Measurements found = run("absorption", trace);
   EXPECT_NEAR(*look_up(found, {.quantity = "absorb_bos", .layer = 0, .part = "finished"})->null,
@@ -68,8 +68,8 @@ TEST(Measure, NullOfARatioIsTheRatio) {
 }
 
 TEST(Measure, UniformAttentionIsItsOwnNull) {
-  for (const ModelKind kind : {ModelKind::kMasked, ModelKind::kCausal}) {
-    const Trace trace = uniform_trace({.kind = kind});
+  for (const Mask mask : {Mask::kFull, Mask::kCausal}) {
+    const Trace trace = uniform_trace({.mask = mask});
     for (const AnchorRule rule : kRules) {
       for (const Analysis& analysis : analyses()) {
         for (const Measurement& m : measure(analysis, TraceWithNull(trace), {.anchors = {.rule = rule}})) {
@@ -83,7 +83,7 @@ TEST(Measure, UniformAttentionIsItsOwnNull) {
 }
 
 TEST(Measure, NullsOfRatiosToChanceAreOne) {
-  Trace trace = uniform_trace({.kind = ModelKind::kCausal});
+  Trace trace = uniform_trace({.mask = Mask::kCausal});
   for (float& mass : trace.answer.evidence_mass) mass = 0.9F;
   EXPECT_NEAR(*look_up(run("heads", trace), {.quantity = "lift", .layer = 0, .head = 0, .part = "all"})->null,
               1, 1e-6);
@@ -96,8 +96,8 @@ TEST(Measure, NullsOfRatiosToChanceAreOne) {
 // documents.
 std::vector<Trace> odd_traces() {
   std::vector<Trace> out;
-  for (const ModelKind kind : {ModelKind::kMasked, ModelKind::kCausal}) {
-    const Trace trace = uniform_trace({.kind = kind});
+  for (const Mask mask : {Mask::kFull, Mask::kCausal}) {
+    const Trace trace = uniform_trace({.mask = mask});
     Trace bare = trace;
     bare.steps = {};
     bare.answer = {};
@@ -127,7 +127,7 @@ std::vector<Trace> odd_traces() {
     std::ranges::fill(silent.answer.argmax, -1);
     out.push_back(silent);
     out.push_back(
-        uniform_trace({.N = 11, .G = 3, .L = 1, .H = 1, .Hkv = 1, .S = 1, .kind = kind, .documents = 1}));
+        uniform_trace({.N = 11, .G = 3, .L = 1, .H = 1, .Hkv = 1, .S = 1, .mask = mask, .documents = 1}));
   }
   return out;
 }

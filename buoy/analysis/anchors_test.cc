@@ -35,7 +35,7 @@ TEST(Anchors, EqualPeaksPassUntilTheirDeviationReachesEpsilon) {
 }
 
 TEST(Anchors, ExcessFindsNothingInUniformCausalAttentionWhereSigmaDoes) {
-  const auto causal = uniform_received(ModelKind::kCausal, Rows::kAll, 400);
+  const auto causal = uniform_received(Mask::kCausal, Rows::kAll, 400);
   EXPECT_TRUE(find_anchors(causal, causal, {.rule = AnchorRule::kExcess}).empty());
   const Positions found = find_anchors(causal, causal, {.rule = AnchorRule::kSigma});
   ASSERT_FALSE(found.empty());
@@ -53,7 +53,7 @@ TEST(Anchors, ExcessIgnoresDeviationsOfTheSizeOfRounding) {
 }
 
 TEST(Anchors, ExcessIsMeasuredFromTheNull) {
-  auto row = uniform_received(ModelKind::kCausal, Rows::kAll, 50);
+  auto row = uniform_received(Mask::kCausal, Rows::kAll, 50);
   const auto null = row;
   row[0] -= 0.01;
   row[30] += 0.01;  // still far below row[0]

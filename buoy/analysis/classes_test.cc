@@ -59,7 +59,7 @@ TEST(Classes, AnchorsCountByWhatTheyReceive) {
 }
 
 TEST(Classes, SharesAddUpToOne) {
-  Trace trace = uniform_trace({.kind = ModelKind::kCausal});
+  Trace trace = uniform_trace({.mask = Mask::kCausal});
   spike_finished(trace, {3}, 0.2);
   for (const char* part : {"finished:", "steps:"}) {
     double total = 0;

@@ -122,7 +122,7 @@ TEST(Drift, StepsThatWereNotRecordedGiveNothing) {
 }
 
 TEST(Drift, AnchorSetsSeeOnlyPositionsThatExist) {
-  const Trace trace = uniform_trace({.kind = ModelKind::kCausal});
+  const Trace trace = uniform_trace({.mask = Mask::kCausal});
   const auto sets = anchor_sets(trace, {.rule = AnchorRule::kTopK, .k = 99}, Rows::kAll);
   ASSERT_EQ(std::ssize(sets), trace.S() * trace.L());
   for (Index t = 0; t < trace.S(); ++t) {

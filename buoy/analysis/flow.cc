@@ -62,7 +62,7 @@ LayerFlows recorded_flows(const Trace& trace, Pooling pooling) {
 
 // The same for every layer.
 LayerFlows null_flows(const Trace& trace, Pooling pooling) {
-  const std::vector<double> layer = uniform_flow(trace.header.kind, trace.regions.of, trace.R());
+  const std::vector<double> layer = uniform_flow(trace.header.mask, trace.regions.of, trace.R());
   std::vector<double> flow;
   for (Index l = 0; l < trace.L(); ++l) flow.insert(flow.end(), layer.begin(), layer.end());
   return pool<double>(trace, flow, pooling);

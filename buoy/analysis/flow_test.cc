@@ -58,7 +58,7 @@ TEST(Rollout, LowerLayersStandOnTheRight) {
 }
 
 TEST(Flow, RowsAddUpToOne) {
-  Trace trace = uniform_trace({.kind = ModelKind::kCausal});
+  Trace trace = uniform_trace({.mask = Mask::kCausal});
   set_answer_flow(trace, 1, 0.2, 0.5, 0.1);
   for (const Pooling pooling : {Pooling::kSum, Pooling::kPerToken}) {
     const RegionFlow found = region_flow(trace, pooling);
@@ -95,9 +95,9 @@ TEST(Flow, RegionsWithoutPositionsDoNotAppear) {
 }
 
 TEST(GoldLift, OfTheNullIsOne) {
-  for (const ModelKind kind : {ModelKind::kMasked, ModelKind::kCausal}) {
+  for (const Mask mask : {Mask::kFull, Mask::kCausal}) {
     for (const Index gold : {1, 2, 3}) {
-      const Trace null = null_trace(uniform_trace({.kind = kind, .gold = gold}));
+      const Trace null = null_trace(uniform_trace({.mask = mask, .gold = gold}));
       EXPECT_NEAR(value(null, "gold_lift", "sum"), 1, kTolerance);
       EXPECT_NEAR(value(null, "gold_lift", "per-token"), 1, kTolerance);
     }

@@ -5,21 +5,18 @@
 #include <numeric>
 
 #include "buoy/base/error.h"
+#include "buoy/probe/trace_arrays.h"
 
 namespace buoy {
 namespace {
 
-void append(std::vector<float>& out, std::span<const double> values, Index copies) {
+// Appends `copies` of a row, each filled up with zeros to `width`.
+template <typename T>
+void append_rows(std::vector<T>& out, std::span<const double> row, Index width, Index copies) {
   for (Index copy = 0; copy < copies; ++copy) {
-    for (const double value : values) out.push_back(static_cast<float>(value));
+    for (const double value : row) out.push_back(static_cast<T>(value));
+    out.insert(out.end(), width - std::ssize(row), T{0});
   }
-}
-
-// The same, each row filled up with zeros to `width`.
-void append_rows(std::vector<float>& out, std::span<const double> row, Index width, Index copies) {
-  std::vector<double> padded(row.begin(), row.end());
-  padded.resize(width);
-  append(out, padded, copies);
 }
 
 // While a model writes, everything generated counts as Answer.
@@ -30,73 +27,81 @@ std::vector<Index> regions_while_writing(const Trace& trace) {
   return of;
 }
 
-StepRecord null_steps(const Trace& trace) {
-  const ModelKind kind = trace.header.kind;
-  const Index N = trace.N(), L = trace.L();
-  const StepRecord& from = trace.steps;
-  StepRecord out{.steps = from.steps, .lengths = from.lengths, .tokens = from.tokens};
-  const std::vector<Index> of = regions_while_writing(trace);
-  for (const Index length : from.lengths) {
-    const std::vector<double> all = uniform_received(kind, Rows::kAll, length);
-    const std::vector<double> read = uniform_received(kind, Rows::kRead, length);
-    if (!from.received.empty()) append_rows(out.received, all, N, L);
-    if (!from.received_read.empty()) append_rows(out.received_read, read, N, L);
-    if (!from.received_heads.empty()) append_rows(out.received_heads, all, N, L * trace.H());
-    if (from.flow.empty()) continue;
-    append(out.flow, uniform_flow(kind, std::span(of).first(length), trace.R()), L);
-  }
-  out.score_means.assign(from.score_means.size(), 0);
-  out.cosine_means.assign(from.cosine_means.size(), 0);
-  out.norm_means = from.norm_means;
-  return out;
-}
+// What a trace's arrays are under uniform attention. Views the trace.
+class UniformFill {
+ public:
+  explicit UniformFill(const Trace& trace) : trace_(trace), writing_(regions_while_writing(trace)) {}
 
-AnswerRecord null_answer(const Trace& trace) {
-  AnswerRecord out{.rows = trace.answer.rows, .visible = trace.answer.visible};
-  const auto fill = [&](auto& values, auto value) {
-    values.insert(values.end(), trace.L() * trace.H(), value);
-  };
-  for (const Index visible : out.visible) {
-    // A masked model's row sees every key and a causal one's those up to itself: the first ones in either
-    // case.
-    const auto end = trace.evidence.begin() + std::min(visible, trace.N());
-    const double evidence = std::accumulate(trace.evidence.begin(), end, 0.0);
-    const double keys = static_cast<double>(visible);
-    fill(out.argmax, std::int32_t{visible > 0 ? 0 : -1});
-    fill(out.weight, static_cast<float>(visible > 0 ? 1 / keys : 0));
-    fill(out.entropy, static_cast<float>(visible > 0 ? std::log(keys) : 0));
-    fill(out.evidence_mass, static_cast<float>(visible > 0 ? evidence / keys : 0));
-  }
-  return out;
-}
-
-double uniform_row_entropy(ModelKind kind, Index N) {
-  const double n = static_cast<double>(N);
-  return kind == ModelKind::kCausal ? std::lgamma(n + 1) / n : std::log(n);  // (1/N) Σ ln i = ln(N!)/N
-}
-
-FinishedRecord null_finished(const Trace& trace) {
-  const ModelKind kind = trace.header.kind;
-  const FinishedRecord& from = trace.finished;
-  const Index N = trace.N(), heads = trace.L() * trace.H();
-  FinishedRecord out;
-  append(out.received, uniform_received(kind, Rows::kAll, N), heads);
-  out.row_entropy.assign(heads, static_cast<float>(uniform_row_entropy(kind, N)));
-  for (Index l = 0; l < trace.L(); ++l) {
-    for (Index h = 0; h < trace.H(); ++h) {
-      const Index kv = h / (trace.H() / trace.Hkv());
-      out.output_norm.push_back(from.uniform_norm[static_cast<std::size_t>(l * trace.Hkv() + kv)]);
+  // Fills `out`, which is empty, with as many values as the trace has.
+  template <typename T>
+  void fill(const TraceArray& array, std::vector<T>& out) const {
+    const Index count = element_count(array.shape_in(trace_));
+    switch (array.under_uniform) {
+      case UnderUniform::kSame:
+        check(false, "what stays the same is not filled");
+        return;
+      case UnderUniform::kZero:
+        out.assign(count, T{0});
+        return;
+      case UnderUniform::kReceived:
+        return by_length(array, out, trace_.N(),
+                         [&](Index n) { return uniform_received(mask(), Rows::kAll, n); });
+      case UnderUniform::kReceivedRead:
+        return by_length(array, out, trace_.N(),
+                         [&](Index n) { return uniform_received(mask(), Rows::kRead, n); });
+      case UnderUniform::kFlow: {
+        const std::span<const Index> of = array.has_steps() ? writing_ : trace_.regions.of;
+        return by_length(array, out, trace_.R() * trace_.R(),
+                         [&](Index n) { return uniform_flow(mask(), of.first(n), trace_.R()); });
+      }
+      case UnderUniform::kRowEntropy:
+        out.assign(count, static_cast<T>(uniform_row_entropy(mask(), trace_.N())));
+        return;
+      case UnderUniform::kOutputNorm:
+        for (Index head = 0; head < count; ++head) {
+          const Index l = head / trace_.H(), kv = head % trace_.H() / (trace_.H() / trace_.Hkv());
+          out.push_back(static_cast<T>(trace_.finished.uniform_norm[l * trace_.Hkv() + kv]));
+        }
+        return;
+      case UnderUniform::kRowArgmax:
+        return by_row(out, -1, [](Index) { return 0.0; });
+      case UnderUniform::kRowWeight:
+        return by_row(out, 0, [](Index keys) { return 1 / static_cast<double>(keys); });
+      case UnderUniform::kRowLogKeys:
+        return by_row(out, 0, [](Index keys) { return std::log(static_cast<double>(keys)); });
+      case UnderUniform::kRowEvidence:
+        return by_row(out, 0, [&](Index keys) {
+          const auto end = trace_.evidence.begin() + std::min(keys, trace_.N());
+          return std::accumulate(trace_.evidence.begin(), end, 0.0) / static_cast<double>(keys);
+        });
     }
   }
-  out.uniform_norm = from.uniform_norm;
-  out.value_norms = from.value_norms;
-  out.key_norms = from.key_norms;
-  out.score_means.assign(from.score_means.size(), 0);
-  out.cosine_means.assign(from.cosine_means.size(), 0);
-  out.norm_means = from.norm_means;
-  append(out.flow, uniform_flow(kind, trace.regions.of, trace.R()), trace.L());
-  return out;
-}
+
+ private:
+  const Mask& mask() const { return trace_.header.mask; }
+
+  // row(n) for the length of each recorded step, or for that of the finished sequence; the same for all
+  // layers and heads.
+  template <typename T, class Row>
+  void by_length(const TraceArray& array, std::vector<T>& out, Index width, const Row& row) const {
+    const std::vector<Index> finished = {trace_.N()};
+    const std::vector<Index>& lengths = array.has_steps() ? trace_.steps.lengths : finished;
+    const Index each = element_count(array.shape_in(trace_)) / std::ssize(lengths);
+    for (const Index n : lengths) append_rows(out, row(n), width, each / width);
+  }
+
+  // value(keys) for each row that wrote a token, over the keys it could see, which are the first ones under
+  // any mask; the same for all layers and heads. `none` where no row wrote.
+  template <typename T, class Value>
+  void by_row(std::vector<T>& out, double none, const Value& value) const {
+    for (const Index keys : trace_.answer.visible) {
+      out.insert(out.end(), trace_.L() * trace_.H(), static_cast<T>(keys > 0 ? value(keys) : none));
+    }
+  }
+
+  const Trace& trace_;
+  const std::vector<Index> writing_;  // [N]
+};
 
 }  // namespace
 
@@ -104,31 +109,39 @@ std::string_view name_of(Rows rows) {
   return rows == Rows::kAll ? "all" : "read";
 }
 
-std::vector<double> uniform_received(ModelKind kind, Rows rows, Index N) {
+std::vector<double> uniform_received(const Mask& mask, Rows rows, Index N) {
   const double n = static_cast<double>(N);
   std::vector<double> out(N, 1 / n);
-  if (kind == ModelKind::kMasked || rows == Rows::kRead) return out;
-  double rows_from_j = 0;
+  const bool all_see_all = mask.visible_keys(0, N) == N;
+  if (all_see_all || rows == Rows::kRead) return out;
+  double seeing = 0;  // Σ 1/(keys seen) over the rows from `row` on, which are those that see key j
+  Index row = N;
   for (Index j = N - 1; j >= 0; --j) {
-    rows_from_j += 1 / static_cast<double>(j + 1);
-    out[j] = rows_from_j / n;
+    while (row > mask.first_position_seeing(j))
+      seeing += 1 / static_cast<double>(mask.visible_keys(--row, N));
+    out[j] = seeing / n;
   }
   return out;
 }
 
-std::vector<double> uniform_flow(ModelKind kind, std::span<const Index> of, Index R) {
+double uniform_row_entropy(const Mask& mask, Index N) {
+  const double n = static_cast<double>(N);
+  double sum = 0;
+  for (Index i = 0; i < N; ++i) sum += std::log(static_cast<double>(mask.visible_keys(i, N)));
+  return sum / n;
+}
+
+std::vector<double> uniform_flow(const Mask& mask, std::span<const Index> of, Index R) {
   std::vector<double> flow(R * R);
   std::vector<double> seen(R);  // keys of each region that the row may see
-  const bool causal = kind == ModelKind::kCausal;
-  if (!causal) {
-    for (const Index region : of) ++seen[region];
-  }
   std::vector<double> rows(R);
+  Index visible = 0;
   for (Index i = 0; i < std::ssize(of); ++i) {
     const Index a = of[i];
-    if (causal) ++seen[a];
+    for (const Index now = mask.visible_keys(i, std::ssize(of)); visible < now; ++visible)
+      ++seen[of[visible]];
     ++rows[a];
-    const double keys = static_cast<double>(causal ? i + 1 : std::ssize(of));
+    const double keys = static_cast<double>(visible);
     for (Index b = 0; b < R; ++b) flow[a * R + b] += seen[b] / keys;
   }
   for (Index a = 0; a < R; ++a) {
@@ -139,19 +152,19 @@ std::vector<double> uniform_flow(ModelKind kind, std::span<const Index> of, Inde
 
 Trace null_trace(const Trace& trace) {
   check(trace.Hkv() > 0 && trace.H() % trace.Hkv() == 0, "query heads share key heads evenly");
-  return Trace{.header = trace.header,
-               .tokens = trace.tokens,
-               .token_texts = trace.token_texts,
-               .classes = trace.classes,
-               .regions = trace.regions,
-               .evidence = trace.evidence,
-               .prompt_length = trace.prompt_length,
-               .commit_step = trace.commit_step,
-               .confidence = trace.confidence,
-               .layers = trace.layers,
-               .steps = null_steps(trace),
-               .answer = null_answer(trace),
-               .finished = null_finished(trace)};
+  const UniformFill uniform(trace);
+  Trace null = trace;
+  for (const TraceArray& array : trace_arrays()) {
+    if (array.under_uniform == UnderUniform::kSame) continue;
+    array.visit(null, [&](auto& values) {
+      if (values.empty()) return;
+      const std::size_t count = values.size();
+      values.clear();
+      uniform.fill(array, values);
+      check(values.size() == count, "a null has the size of what it stands beside");
+    });
+  }
+  return null;
 }
 
 }  // namespace buoy

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "buoy/model/family.h"
 #include "buoy/probe/trace.h"
 
 namespace buoy {
@@ -16,13 +15,18 @@ enum class Rows { kAll, kRead };
 // "all", "read".
 std::string_view name_of(Rows rows);
 
-// Received attention of each of N keys under uniform attention; adds up to 1. 1/N for a masked model and for
-// the one row that a causal model reads; (1/N) Σ_{i=j+1..N} 1/i for all rows of a causal model.
-std::vector<double> uniform_received(ModelKind kind, Rows rows, Index N);
+// Received attention of each of N keys under uniform attention; adds up to 1. Over all N rows: (1/N) Σ
+// 1/(keys that row i sees) over the rows that see the key, which is 1/N under a full mask and (1/N)
+// Σ_{i=j+1..N} 1/i under a causal one. Rows that are read see all there is (they stand in the last block):
+// 1/N. O(N).
+std::vector<double> uniform_received(const Mask& mask, Rows rows, Index N);
+
+// Mean entropy of N rows under uniform attention, in nats.
+double uniform_row_entropy(const Mask& mask, Index N);
 
 // Region flow under uniform attention, [R, R]: the share of their attention that the rows of region a send
 // into region b. Position j belongs to region of[j]. Rows of regions without positions are 0. O(N·R).
-std::vector<double> uniform_flow(ModelKind kind, std::span<const Index> of, Index R);
+std::vector<double> uniform_flow(const Mask& mask, std::span<const Index> of, Index R);
 
 // The same example under uniform attention. Received attention, flow, row entropies and answer rows are
 // exact; scores and cosines are 0; norms stay as they were measured; output_norm is the uniform_norm that was

@@ -1,6 +1,7 @@
 // The null model against matrices of uniform attention that are written out and pooled the long way.
 #include "buoy/analysis/null_model.h"
 
+#include <cmath>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -18,22 +19,30 @@ void expect_near(const std::vector<float>& got, const std::vector<float>& expect
     ASSERT_NEAR(got[i], expected[i], kTolerance) << what << " " << i;
 }
 
+std::vector<Mask> masks() {
+  std::vector<Mask> all = {Mask::kFull, Mask::kCausal};
+  for (const Index size : {1, 3, 4}) {
+    for (const Index offset : {0, 1, 2}) all.push_back(Mask::blocks(size, offset));
+  }
+  return all;
+}
+
 std::vector<TraceShape> shapes() {
   std::vector<TraceShape> out;
-  for (const ModelKind kind : {ModelKind::kMasked, ModelKind::kCausal}) {
-    out.push_back({.kind = kind});
-    out.push_back({.N = 37, .G = 9, .L = 2, .H = 6, .Hkv = 2, .S = 7, .kind = kind, .documents = 5});
+  for (const Mask& mask : masks()) {
+    out.push_back({.mask = mask});
+    out.push_back({.N = 37, .G = 9, .L = 2, .H = 6, .Hkv = 2, .S = 7, .mask = mask, .documents = 5});
     out.push_back(
-        {.N = 11, .G = 3, .L = 1, .H = 1, .Hkv = 1, .S = 1, .kind = kind, .documents = 1, .gold = 1});
+        {.N = 11, .G = 3, .L = 1, .H = 1, .Hkv = 1, .S = 1, .mask = mask, .documents = 1, .gold = 1});
   }
   return out;
 }
 
 TEST(NullModel, ReceivedIsTheColumnMeanOfUniformAttention) {
-  for (const ModelKind kind : {ModelKind::kMasked, ModelKind::kCausal}) {
+  for (const Mask& mask : masks()) {
     for (const Index N : {1, 2, 13}) {
-      const Matrix A = uniform_attention(kind, N);
-      const auto all = uniform_received(kind, Rows::kAll, N), read = uniform_received(kind, Rows::kRead, N);
+      const Matrix A = uniform_attention(mask, N);
+      const auto all = uniform_received(mask, Rows::kAll, N), read = uniform_received(mask, Rows::kRead, N);
       for (Index j = 0; j < N; ++j) {
         double mean = 0;
         for (Index i = 0; i < N; ++i) mean += A[i][j] / static_cast<double>(N);
@@ -45,16 +54,23 @@ TEST(NullModel, ReceivedIsTheColumnMeanOfUniformAttention) {
 }
 
 TEST(NullModel, CausalReceivedIsAHarmonicTail) {
-  const auto received = uniform_received(ModelKind::kCausal, Rows::kAll, 4);
+  const auto received = uniform_received(Mask::kCausal, Rows::kAll, 4);
   EXPECT_NEAR(received[0], (1 + 1.0 / 2 + 1.0 / 3 + 1.0 / 4) / 4, 1e-15);
   EXPECT_NEAR(received[3], 1.0 / 16, 1e-15);
-  const auto longer = uniform_received(ModelKind::kCausal, Rows::kAll, 1000);
+  const auto longer = uniform_received(Mask::kCausal, Rows::kAll, 1000);
   EXPECT_NEAR(std::accumulate(longer.begin(), longer.end(), 0.0), 1, 1e-12);
+}
+
+TEST(NullModel, CausalRowEntropyIsTheLogarithmOfAFactorial) {
+  EXPECT_NEAR(uniform_row_entropy(Mask::kCausal, 5), std::log(120.0) / 5, 1e-14);
+  EXPECT_NEAR(uniform_row_entropy(Mask::kFull, 5), std::log(5.0), 1e-14);
+  EXPECT_NEAR(uniform_row_entropy(Mask::blocks(2, 1), 5),
+              (std::log(1.0) + 2 * std::log(3.0) + 2 * std::log(5.0)) / 5, 1e-14);
 }
 
 TEST(NullModel, FlowOfAnEmptyRegionIsZero) {
   const std::vector<Index> of = {0, 2, 2};
-  const auto causal = uniform_flow(ModelKind::kCausal, of, 3);
+  const auto causal = uniform_flow(Mask::kCausal, of, 3);
   const std::vector<double> expected = {
       1, 0, 0, 0, 0, 0, (1.0 / 2 + 1.0 / 3) / 2, 0, (1.0 / 2 + 2.0 / 3) / 2};
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(causal[i], expected[i], 1e-15) << i;
@@ -89,7 +105,7 @@ TEST(NullModel, NullOfUniformAttentionIsItself) {
 }
 
 TEST(NullModel, NullForgetsWhatWasMeasured) {
-  Trace trace = uniform_trace({.kind = ModelKind::kCausal});
+  Trace trace = uniform_trace({.mask = Mask::kCausal});
   const Trace before = null_trace(trace);
   spike_finished(trace, {7}, 0.5);
   spike(trace.steps.received, 2, trace.N(), {1}, 0.5);

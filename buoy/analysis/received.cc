@@ -16,7 +16,7 @@ Index key_head_of(const Trace& trace, Index h) {
 
 Received finished_received(const Trace& trace, Index l) {
   const Index N = trace.N(), H = trace.H();
-  Received out{.share = std::vector<double>(N), .null = uniform_received(trace.header.kind, Rows::kAll, N)};
+  Received out{.share = std::vector<double>(N), .null = uniform_received(trace.header.mask, Rows::kAll, N)};
   for (Index h = 0; h < H; ++h) {
     const auto row = row_of(trace.finished.received, l * H + h, N);
     for (Index j = 0; j < N; ++j) out.share[j] += row[j];
@@ -28,7 +28,7 @@ Received finished_received(const Trace& trace, Index l) {
 Received finished_received(const Trace& trace, Index l, Index h) {
   const auto row = row_of(trace.finished.received, l * trace.H() + h, trace.N());
   return {.share = {row.begin(), row.end()},
-          .null = uniform_received(trace.header.kind, Rows::kAll, trace.N())};
+          .null = uniform_received(trace.header.mask, Rows::kAll, trace.N())};
 }
 
 bool has_steps(const Trace& trace) {
@@ -39,7 +39,7 @@ Received step_received(const Trace& trace, Index t, Index l, Rows rows) {
   const auto& array = rows == Rows::kAll ? trace.steps.received : trace.steps.received_read;
   const Index length = trace.steps.lengths[t];
   const auto row = row_of(array, t * trace.L() + l, trace.N()).first(length);
-  return {.share = {row.begin(), row.end()}, .null = uniform_received(trace.header.kind, rows, length)};
+  return {.share = {row.begin(), row.end()}, .null = uniform_received(trace.header.mask, rows, length)};
 }
 
 }  // namespace buoy

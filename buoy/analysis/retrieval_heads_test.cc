@@ -78,7 +78,7 @@ TEST(RetrievalHeads, MassIsTheMeanOverAnswerTokensBeforeEos) {
 }
 
 TEST(RetrievalHeads, ChanceFollowsWhatACausalRowCanSee) {
-  const Trace trace = answering_trace({.kind = ModelKind::kCausal});
+  const Trace trace = answering_trace({.mask = Mask::kCausal});
   EXPECT_NEAR(score(trace, "mass", 0, 0), (2.0 / 18 + 2.0 / 19 + 2.0 / 20) / 3, 1e-6);
   EXPECT_NEAR(score(trace, "lift", 0, 0), 1, 1e-6);
 }

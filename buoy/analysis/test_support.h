@@ -2,6 +2,7 @@
 // out.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -19,7 +20,8 @@ namespace buoy {
 // answer whose last token is EOS, and a tail of two. Evidence: the first two positions of the gold document.
 struct TraceShape {
   Index N = 24, G = 6, L = 3, H = 4, Hkv = 2, S = 4;
-  ModelKind kind = ModelKind::kMasked;
+  Mask mask;  // causal: of a model that appends; else masks are filled, and unless full only the last row is
+              // read
   Index documents = 3, gold = 2;
 };
 
@@ -30,11 +32,18 @@ inline constexpr TokenId kTestMask = 1, kTestBos = 2, kTestEos = 3;
 
 using Matrix = std::vector<std::vector<double>>;
 
-inline Matrix uniform_attention(ModelKind kind, Index n) {
+// Whether a query sees a key, by the definition of the mask.
+inline bool sees(const Mask& mask, Index query, Index key) {
+  const Index B = mask.block(), o = mask.offset();
+  return B == 0 || (key + o) / B <= (query + o) / B;
+}
+
+inline Matrix uniform_attention(const Mask& mask, Index n) {
   Matrix A(n, std::vector<double>(n, 0.0));
   for (Index i = 0; i < n; ++i) {
-    const Index visible = kind == ModelKind::kCausal ? i + 1 : n;
-    for (Index j = 0; j < visible; ++j) A[i][j] = 1 / static_cast<double>(visible);
+    double visible = 0;
+    for (Index j = 0; j < n; ++j) visible += sees(mask, i, j) ? 1 : 0;
+    for (Index j = 0; j < n; ++j) A[i][j] = sees(mask, i, j) ? 1 / visible : 0;
   }
   return A;
 }
@@ -104,7 +113,7 @@ inline void write_tokens(Trace& trace) {
 }
 
 inline void fold_steps(Trace& trace, Index S) {
-  const bool causal = trace.header.kind == ModelKind::kCausal;
+  const bool causal = trace.header.writing == Writing::kAppends;
   RegionMap regions = trace.regions;
   const Index answer = regions.find(RegionKind::kAnswer);
   for (Index j = trace.prompt_length; j < trace.N(); ++j) regions.of[j] = answer;
@@ -117,21 +126,22 @@ inline void fold_steps(Trace& trace, Index S) {
           !causal && j >= trace.prompt_length && trace.commit_step[j - trace.prompt_length] >= t;
       trace.steps.tokens.push_back(j >= n ? -1 : open ? kTestMask : trace.tokens[j]);
     }
-    const Matrix A = uniform_attention(trace.header.kind, n);
+    const Matrix A = uniform_attention(trace.header.mask, n);
     fold_columns(trace.steps.received, A, 0, trace.N(), trace.L());
-    fold_columns(trace.steps.received_read, A, causal ? n - 1 : trace.prompt_length, trace.N(), trace.L());
+    fold_columns(trace.steps.received_read, A, trace.header.mask == Mask::kFull ? trace.prompt_length : n - 1,
+                 trace.N(), trace.L());
     fold_columns(trace.steps.received_heads, A, 0, trace.N(), trace.L() * trace.H());
     fold_flow(trace.steps.flow, A, regions, trace.L());
   }
 }
 
 inline void fold_answer(Trace& trace) {
-  const bool causal = trace.header.kind == ModelKind::kCausal;
-  const Matrix A = uniform_attention(trace.header.kind, trace.N());
+  const bool causal = trace.header.writing == Writing::kAppends;
+  const Matrix A = uniform_attention(trace.header.mask, trace.N());
   for (Index g = 0; g < trace.G(); ++g) {
     const Index row = trace.prompt_length + g - (causal ? 1 : 0);
     trace.answer.rows.push_back(row);
-    trace.answer.visible.push_back(causal ? row + 1 : trace.N());
+    trace.answer.visible.push_back(std::ranges::count_if(A[row], [](double a) { return a > 0; }));
     double evidence = 0, entropy = 0;
     for (Index j = 0; j < trace.N(); ++j) {
       evidence += trace.evidence[j] * A[row][j];
@@ -149,7 +159,7 @@ inline void fold_answer(Trace& trace) {
 // Norms differ from key to key and from key head to key head; scores and cosines are 0.
 inline void fold_finished(Trace& trace) {
   const Index N = trace.N(), heads = trace.L() * trace.H();
-  const Matrix A = uniform_attention(trace.header.kind, N);
+  const Matrix A = uniform_attention(trace.header.mask, N);
   FinishedRecord& f = trace.finished;
   fold_columns(f.received, A, 0, N, heads);
   fold_flow(f.flow, A, trace.regions, trace.L());
@@ -178,16 +188,22 @@ inline void fold_finished(Trace& trace) {
 
 inline Trace uniform_trace(const TraceShape& shape = {}) {
   Trace trace;
-  trace.header = {.model = "test", .kind = shape.kind, .H = shape.H, .Hkv = shape.Hkv};
+  const bool causal = shape.mask == Mask::kCausal;
+  trace.header = {.model = "test",
+                  .writing = causal ? Writing::kAppends : Writing::kFillsMasks,
+                  .mask = shape.mask,
+                  .rows = causal ? PassRows::kAddUp : PassRows::kAnew,
+                  .H = shape.H,
+                  .Hkv = shape.Hkv};
   trace.header.sample = "sample";
   trace.prompt_length = shape.N - shape.G;
   trace.regions = test_regions(shape);
   for (Index l = 0; l < shape.L; ++l) trace.layers.push_back(2 * l);  // every other layer was recorded
   trace.header.model_layers = 2 * shape.L;
-  if (shape.kind == ModelKind::kMasked) trace.header.mask_id = kTestMask;
+  if (!causal) trace.header.mask_id = kTestMask;
   write_tokens(trace);
   for (Index g = 0; g < shape.G; ++g) {
-    trace.commit_step.push_back(shape.kind == ModelKind::kCausal ? g : g * shape.S / shape.G);
+    trace.commit_step.push_back(causal ? g : g * shape.S / shape.G);
     trace.confidence.push_back(0.5);
   }
   fold_steps(trace, shape.S);

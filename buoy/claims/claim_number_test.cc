@@ -131,7 +131,7 @@ ClaimResult flow_at_the_end(double gold) {
     const Index place = i % 6 + 1;
     by_gold.add(key("mdm", i, fmt::format("gold at {}", place)), flows({1, 1, 1, 1, 1.8, 1.8}, place, gold));
   }
-  for (const ClaimResult& r : judge({.models = {{"mdm", ModelKind::kMasked}}, .by_gold = &by_gold})) {
+  for (const ClaimResult& r : judge({.models = {{"mdm", Writing::kFillsMasks}}, .by_gold = &by_gold})) {
     if (r.claim->id == "flow-gold-last") return r;
   }
   return {};

@@ -128,10 +128,10 @@ ClaimResult judge_one(const Evidence& evidence, const Claim& claim, const std::s
   return out;
 }
 
-std::vector<std::string> names_of(const Evidence& evidence, ModelKind kind) {
+std::vector<std::string> names_of(const Evidence& evidence, Writing writing) {
   std::vector<std::string> names;
   for (const EvidenceModel& model : evidence.models) {
-    if (model.kind == kind) names.push_back(model.name);
+    if (model.writing == writing) names.push_back(model.name);
   }
   if (names.empty()) names.emplace_back();
   return names;
@@ -158,8 +158,8 @@ std::vector<ClaimResult> judge(const Evidence& evidence) {
 }
 
 std::vector<ClaimResult> judge(const Evidence& evidence, std::span<const Claim> claims) {
-  const std::vector<std::string> masked = names_of(evidence, ModelKind::kMasked);
-  const std::vector<std::string> causal = names_of(evidence, ModelKind::kCausal);
+  const std::vector<std::string> masked = names_of(evidence, Writing::kFillsMasks);
+  const std::vector<std::string> causal = names_of(evidence, Writing::kAppends);
   std::vector<ClaimResult> out;
   for (const Claim& claim : claims) {
     for (const std::string& model : masked) {

@@ -50,7 +50,8 @@ enum class ClaimNull {
 
 enum class ClaimDirection { kAbove, kBelow };
 
-// kMasked: of every masked model. kAgainstCausal: every masked model − every causal one, paired by sample.
+// kMasked: of every model that fills masks. kAgainstCausal: each of them − each that appends, paired by
+// sample.
 enum class ClaimScope { kMasked, kAgainstCausal };
 
 struct Claim {
@@ -77,7 +78,7 @@ std::span<const Claim> claims();
 
 struct EvidenceModel {
   std::string name;
-  ModelKind kind = ModelKind::kMasked;
+  Writing writing = Writing::kFillsMasks;
 };
 
 // What the claims are judged from. Any table may be missing (nullptr): what rests on it is then not measured.

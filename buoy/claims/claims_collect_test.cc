@@ -16,10 +16,10 @@ constexpr Index kAnchor = 9;
 
 // Uniform attention but for one anchor that is the same in every layer, whose lead is all due to the length
 // of its key, and heads that all copy alike.
-Trace plain_trace(ModelKind kind, Index sample) {
-  TraceShape shape{.kind = kind, .gold = sample % 3 + 1};
+Trace plain_trace(const Mask& mask, Index sample) {
+  TraceShape shape{.mask = mask, .gold = sample % 3 + 1};
   Trace trace = uniform_trace(shape);
-  trace.header.model = kind == ModelKind::kMasked ? "mdm" : "arm";
+  trace.header.model = mask == Mask::kFull ? "mdm" : "arm";
   trace.header.sample = fmt::to_string(sample);
   spike_finished(trace, {kAnchor}, 0.3);
   const Index L = trace.L(), H = trace.H(), Hkv = trace.Hkv(), N = trace.N();
@@ -45,11 +45,11 @@ TEST(Claims, AttentionWithoutPreferenceIsMeasuredAndSupportsNone) {
   StudyResult study;
   for (const Analysis& analysis : analyses()) study.options.analyses.push_back(&analysis);
   for (Index sample = 0; sample < 15; ++sample) {
-    collect(study, plain_trace(ModelKind::kMasked, sample), "d");
-    collect(study, plain_trace(ModelKind::kCausal, sample), "d");
+    collect(study, plain_trace(Mask::kFull, sample), "d");
+    collect(study, plain_trace(Mask::kCausal, sample), "d");
   }
   Evidence evidence;
-  for (const StudiedModel& model : study.models) evidence.models.push_back({model.name, model.kind});
+  for (const StudiedModel& model : study.models) evidence.models.push_back({model.name, model.writing});
   evidence.analyses = &study.table;
   evidence.by_gold = &study.by_gold;
   for (const ClaimResult& r : judge(evidence)) {

@@ -13,7 +13,7 @@ SampleKey key(const char* model, Index sample, const char* data = "d") {
   return {.model = model, .data = data, .task = "t", .sample = fmt::to_string(sample)};
 }
 
-const EvidenceModel kMdm{"mdm", ModelKind::kMasked}, kArm{"arm", ModelKind::kCausal};
+const EvidenceModel kMdm{"mdm", Writing::kFillsMasks}, kArm{"arm", Writing::kAppends};
 
 // A claim about the quantity "x" of masked models.
 Claim claim_of_x(ClaimDirection direction = ClaimDirection::kAbove) {
@@ -109,10 +109,10 @@ TEST(Judge, ComparesModelsSampleBySample) {
 }
 
 TEST(Judge, EveryMaskedModelMeetsEveryCausalOne) {
-  const Evidence evidence{.models = {{"m1", ModelKind::kMasked},
-                                     {"c1", ModelKind::kCausal},
-                                     {"m2", ModelKind::kMasked},
-                                     {"c2", ModelKind::kCausal}}};
+  const Evidence evidence{.models = {{"m1", Writing::kFillsMasks},
+                                     {"c1", Writing::kAppends},
+                                     {"m2", Writing::kFillsMasks},
+                                     {"c2", Writing::kAppends}}};
   Claim claim = claim_of_x();
   EXPECT_EQ(judge(evidence, std::span(&claim, 1)).size(), 2U);
   claim.scope = ClaimScope::kAgainstCausal;

@@ -81,8 +81,12 @@ void copy_states(const AttentionArgs& args, const AttentionSequence& s) {
   copy_heads(s.k, 0, s.k.rows(), args.Hkv, s.stats->key_states.data());
 }
 
+Index visible_keys(const AttentionArgs& args, const AttentionSequence& sequence, Index t) {
+  return args.mask.visible_keys(sequence.first_position + t, sequence.k.rows());
+}
+
 Index first_query_seeing(const AttentionArgs& args, const AttentionSequence& sequence, Index j) {
-  return args.mask == Mask::kFull ? 0 : std::max<Index>(0, j - sequence.first_position);
+  return std::max<Index>(0, args.mask.first_position_seeing(j) - sequence.first_position);
 }
 
 }  // namespace buoy

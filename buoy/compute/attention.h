@@ -4,11 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "buoy/compute/mask.h"
 #include "buoy/compute/tensor.h"
 
 namespace buoy {
-
-enum class Mask { kFull, kCausal };
 
 inline constexpr int kMaxGroups = 32;
 
@@ -53,8 +52,8 @@ struct AttentionStats {
   std::vector<float> key_states;        // [Hkv, N, D]
 };
 
-// One sequence of a batch. Query t stands at key position first_position + t; under kCausal it sees keys up
-// to there.
+// One sequence of a batch. Query t stands at key position first_position + t, by which the mask decides what
+// it sees.
 struct AttentionSequence {
   Index first_row = 0;  // its first row in q and in the output
   Index T = 0;          // queries
@@ -89,7 +88,11 @@ void prepare_stats(const AttentionArgs& args, const AttentionSequence& sequence)
 // Fills query_states and key_states. For backends whose tensors lie in the host's memory.
 void copy_states(const AttentionArgs& args, const AttentionSequence& sequence);
 
-// The first query that may see key j: the means of qk_means run from there to the last query.
+// How many keys query t sees: the first ones.
+Index visible_keys(const AttentionArgs& args, const AttentionSequence& sequence, Index t);
+
+// The first query that may see key j: the means of qk_means run from there to the last query. At or past T
+// when none does.
 Index first_query_seeing(const AttentionArgs& args, const AttentionSequence& sequence, Index j);
 
 }  // namespace buoy

@@ -18,9 +18,10 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 struct ProblemShape {
   Index T, N, H, Hkv, D;
   Mask mask;
+  Index after = 0;  // keys after the last query, unless the mask is full
   friend void PrintTo(const ProblemShape& s, std::ostream* out) {
-    *out << "T" << s.T << " N" << s.N << " H" << s.H << "/" << s.Hkv << " D" << s.D
-         << (s.mask == Mask::kCausal ? " causal" : " full");
+    *out << "T" << s.T << " N" << s.N << " H" << s.H << "/" << s.Hkv << " D" << s.D << " " << name_of(s.mask)
+         << (s.after > 0 ? " and keys after" : "");
   }
 };
 
@@ -56,7 +57,7 @@ inline Answer run(Backend& b, const Problem& p, const AttentionRequest* request)
                                    .T = s.T,
                                    .k = upload(b, s.N, s.Hkv * s.D, p.k),
                                    .v = upload(b, s.N, s.Hkv * s.D, p.v),
-                                   .first_position = s.mask == Mask::kCausal ? s.N - s.T : 0,
+                                   .first_position = s.mask == Mask::kFull ? 0 : s.N - s.T - s.after,
                                    .key_bias = p.bias,
                                    .head_gain = p.gain,
                                    .request = request,

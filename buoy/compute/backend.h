@@ -13,45 +13,14 @@
 #include <vector>
 
 #include "buoy/compute/attention.h"
+#include "buoy/compute/layer.h"
 #include "buoy/compute/tensor.h"
 #include "buoy/io/tensor_view.h"
 
 namespace buoy {
 
-// A projection's weights in whatever form the backend likes best.
-class Linear {
- public:
-  virtual ~Linear() = default;
-  virtual Index inputs() const = 0;
-  virtual Index outputs() const = 0;
-};
-
 // y = x·Wᵀ overwrites y, or adds to it (the residual stream).
 enum class Store { kOverwrite, kAdd };
-
-// Cosines and sines of rotary embedding, one row per position.
-struct RopeTable {
-  Tensor cosines, sines;  // [positions, D/2] f32
-};
-
-// The first half of a layer: norm, projection to queries, keys and values, rotation of the first `rotated`
-// columns.
-struct LayerInput {
-  const Tensor& norm;  // [1, E]
-  float epsilon;
-  const Linear& qkv;
-  Index D, rotated;
-  std::span<const Index> positions;  // per row
-  const RopeTable& rope;
-};
-
-// The second half: back to the residual stream, norm, MLP.
-struct LayerOutput {
-  const Linear& o;
-  const Tensor& norm;  // [1, E]
-  float epsilon;
-  const Linear &gate_up, &down;
-};
 
 // What a sampler needs of one row of logits. Probabilities are softmax values in double precision.
 struct LogitSummary {
@@ -91,13 +60,20 @@ class Backend {
   // Row r of out ← row rows[r] of x; row rows[r] of out ← row r of x.
   virtual void gather_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) = 0;
   virtual void scatter_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) = 0;
+  // Row rows[r] of out ← itself + row r of x; an x of one row is added to each. Rows are distinct; both are
+  // float32, as the residual stream is.
+  virtual void add_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) = 0;
   virtual void attention(const AttentionArgs& args, const Tensor& out) = 0;  // out [ΣT, H·D]
   // Waits for the statistics of an attention() with Delivery::kLater.
   virtual void settle() {}
 
-  // The halves of a layer. By default they are made of the operations above; a backend may fuse them.
-  virtual void enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& qkv);
-  virtual void leave_layer(const LayerOutput& layer, const Tensor& attended, const Tensor& x);
+  // A norm of whatever kind.
+  void normalize(const Norm& norm, const Tensor& x, const Tensor& out);
+
+  // The halves of a layer, around what mixes its rows. By default they are made of the operations above, part
+  // by part; a backend may fuse the parts it knows.
+  virtual void enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& projected);
+  virtual void leave_layer(const LayerOutput& layer, const Tensor& mixed, const Tensor& x);
 
   // Classifier-free guidance, in place: conditional ← unconditional + (scale + 1)·(conditional −
   // unconditional).

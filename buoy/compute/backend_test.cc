@@ -159,6 +159,69 @@ TEST(Rows, AreGatheredScatteredAndGuided) {
   });
 }
 
+TEST(Rows, AreAddedToThoseThatAreNamed) {
+  for (const Index n : {1, 7, 64, 200}) {
+    compare_backends("add_rows", [&](Backend& b) {
+      const Tensor out = upload(b, 50, n, random_floats(50 * n, 1));
+      std::vector<Index> some;
+      for (Index r = 49; r >= 0; r -= 3) some.push_back(r);
+      const Index count = std::ssize(some);
+      b.add_rows(upload(b, count, n, random_floats(count * n, 2)), some, out);
+      b.add_rows(upload(b, 1, n, random_floats(n, 3)), std::vector<Index>{4, 0, 49}, out);
+      b.add_rows(upload(b, 1, n, random_floats(n, 4)), {}, out);
+      return download(b, out);
+    });
+  }
+}
+
+TEST(Rows, OfWhichOneIsAddedChangeByTheSumAndTheOthersNotAtAll) {
+  std::vector<NamedBackend> all = backends_under_test();
+  all.push_back({"reference", make_reference_backend()});
+  for (NamedBackend& b : all) {
+    const Tensor out = upload(*b.backend, 3, 2, {1, 2, 3, 4, 5, 6});
+    b.backend->add_rows(upload(*b.backend, 2, 2, {0.5f, 0.25f, -8, 1}), std::vector<Index>{2, 0}, out);
+    EXPECT_EQ(download(*b.backend, out), (std::vector<float>{-7, 3, 3, 4, 5.5f, 6.25f})) << b.name;
+  }
+}
+
+// Halves of a layer, made of parts that are small enough to be fused, against the same operation by
+// operation.
+TEST(Layers, AreTheirPartsOneAfterTheOther) {
+  const Index E = 24, Q = 32, F = 20, T = 37, D = 8;
+  const HostWeight norm(random_floats(E, 1), {E}, DType::kF32),
+      in(random_floats(Q * E, 2), {Q, E}, DType::kBf16), back(random_floats(E * Q, 3), {E, Q}, DType::kBf16),
+      up(random_floats(2 * F * E, 4), {2 * F, E}, DType::kBf16),
+      down(random_floats(E * F, 5), {E, F}, DType::kBf16);
+  std::vector<Index> positions;
+  for (Index t = 0; t < T; ++t) positions.push_back(t * 7 % 11);
+  for (const bool rotated : {true, false}) {
+    const auto run_layer = [&](Backend& b, bool fused) {
+      const Norm rms = RmsNorm{b.make_vector(norm.view), 1e-5f};
+      const FeedForward mlp = SwigluMlp{b.make_linear({{up.view}}, {}), b.make_linear({{down.view}}, {})};
+      const auto projection = b.make_linear({{in.view}}, {}), output = b.make_linear({{back.view}}, {});
+      const RopeTable table{upload(b, 11, D / 2, random_floats(11 * D / 2, 6)),
+                            upload(b, 11, D / 2, random_floats(11 * D / 2, 7))};
+      const Tensor x = upload(b, T, E, random_floats(T * E, 8)), mid = b.allocate_activations(T, Q);
+      std::optional<Rotation> rotation;
+      if (rotated) rotation.emplace(Rotation{table, D, 16, positions});
+      const LayerInput enter{rms, *projection, rotation};
+      const LayerOutput leave{*output, rms, mlp};
+      fused ? b.enter_layer(enter, x, mid) : b.Backend::enter_layer(enter, x, mid);
+      fused ? b.leave_layer(leave, mid, x) : b.Backend::leave_layer(leave, mid, x);
+      std::vector<float> all = download(b, mid);
+      for (const float v : download(b, x)) all.push_back(v);
+      return all;
+    };
+    const auto oracle = make_reference_backend();
+    const std::vector<float> want = run_layer(*oracle, false);
+    for (NamedBackend& b : backends_under_test()) {
+      const std::vector<float> fused = run_layer(*b.backend, true);
+      EXPECT_EQ(fused, run_layer(*b.backend, false)) << b.name;
+      expect_close(fused, want, "layer on " + b.name);
+    }
+  }
+}
+
 TEST(Summarize, GivesTheClosedFormOfAKnownRow) {
   const float inf = std::numeric_limits<float>::infinity();
   for (NamedBackend& b : backends_under_test()) {

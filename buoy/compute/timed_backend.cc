@@ -52,6 +52,10 @@ void TimedBackend::scatter_rows(const Tensor& x, std::span<const Index> rows, co
   timed("scatter rows", [&] { inner_.scatter_rows(x, rows, out); });
 }
 
+void TimedBackend::add_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) {
+  timed("add rows", [&] { inner_.add_rows(x, rows, out); });
+}
+
 void TimedBackend::attention(const AttentionArgs& args, const Tensor& out) {
   timed("attention", [&] { inner_.attention(args, out); });
 }

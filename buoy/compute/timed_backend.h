@@ -41,6 +41,7 @@ class TimedBackend : public Backend {
   void swiglu(const Tensor& gate_up, const Tensor& out) override;
   void gather_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override;
   void scatter_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override;
+  void add_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override;
   void attention(const AttentionArgs& args, const Tensor& out) override;
   void settle() override;
   void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override;

@@ -69,7 +69,8 @@ std::vector<Generation> generate_autoregressive(const Model& model,
                                                 const AutoregressiveOptions& options,
                                                 GenerationObserver* observer, SampleStreams streams) {
   check_options(options);
-  check(model.config().family->kind == ModelKind::kCausal, "autoregressive generation runs causal models");
+  check(model.config().family->writing == Writing::kAppends,
+        "autoregressive generation runs models that append");
   std::vector<Writer> writers;
   for (const auto& prompt : prompts) {
     const Index total = std::ssize(prompt) + options.max_new_tokens;

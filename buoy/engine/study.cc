@@ -120,7 +120,7 @@ void run_parts(const StudySettings& settings, RunObserver& observer, StudyOutcom
 
 std::vector<ClaimResult> judge_outcome(const StudyOutcome& outcome) {
   Evidence evidence;
-  for (const StudiedModel& m : outcome.result.models) evidence.models.push_back({m.name, m.kind});
+  for (const StudiedModel& m : outcome.result.models) evidence.models.push_back({m.name, m.writing});
   evidence.analyses = &outcome.result.table;
   evidence.by_gold = &outcome.result.by_gold;
   const SampleTable answers = answer_table(outcome.answers->results);

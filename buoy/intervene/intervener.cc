@@ -69,7 +69,7 @@ struct Intervener::Sample {
   const TokenizedPrompt* prompt = nullptr;
   std::uint32_t stream = 0;
   SampleMemory memory;
-  Index cached = 0;  // positions that a causal model has computed
+  Index cached = 0;  // positions that earlier passes computed and kept
 
   // Of the pass that is about to run.
   Index step = 0, N = 0;
@@ -86,7 +86,7 @@ struct Intervener::Sample {
   Index round = 0;
   bool correcting = false;
 
-  // Column sums over the rows that earlier passes computed, [L] of [H, N then]; causal models only.
+  // Column sums over the rows that earlier passes computed, [L] of [H, N then]; where rows add up.
   std::vector<std::vector<float>> past;
   bool has_past = false;
 };
@@ -136,6 +136,9 @@ class Intervener::ChangingTap : public Tap {
   bool may_ask_again() const override {
     return owner_.settings_.kind->correct != nullptr || (inner_ != nullptr && inner_->may_ask_again());
   }
+  Addition add(Index depth, Index sequence) override {
+    return inner_ != nullptr ? inner_->add(depth, sequence) : Addition{};
+  }
   bool wants_hidden() const override { return inner_ != nullptr && inner_->wants_hidden(); }
   void hidden(Index depth, Backend& backend, const Tensor& rows) override {
     inner_->hidden(depth, backend, rows);
@@ -154,7 +157,7 @@ class Intervener::ChangingTap : public Tap {
 
   LayerView view_of(const Sample& s, Index layer, std::span<const float> received) const {
     return {.settings = owner_.settings_,
-            .kind = owner_.model_.config().family->kind,
+            .rows = owner_.model_.config().family->rows,
             .layer = layer,
             .step = s.step,
             .stream = s.stream,
@@ -214,7 +217,7 @@ void Intervener::begin(Sample& s, const Generation& generation, Index first_row)
   s.tokens = generation.tokens;
   s.N = std::ssize(generation.tokens);
   s.acts = settings_.site.steps.contains(s.step);
-  s.null = uniform_received(config.family->kind, Rows::kAll, s.N);
+  s.null = uniform_received(config.mask, Rows::kAll, s.N);
   s.evidence = s.prompt->layout.evidence;
   s.evidence.resize(generation.tokens.size(), 0);
   s.all_rows = column_sums_of_all(s.N - first_row);
@@ -260,8 +263,8 @@ Tap* Intervener::before_pass(std::span<const Pass> passes) {
   for (const Pass& pass : passes) {
     Sample& s = samples_[static_cast<std::size_t>(pass.sample)];
     begin(s, *pass.generation, s.cached);
-    s.has_past = model_.config().family->kind == ModelKind::kCausal;
-    if (s.has_past) s.cached = s.N;
+    s.has_past = model_.config().family->rows == PassRows::kAddUp;
+    if (model_.config().family->cache == Cache::kAppend) s.cached = s.N;
     samples.push_back(&s);
   }
   return tap_for(std::move(samples), inner);

@@ -52,7 +52,7 @@ struct InterventionSettings {
 // One sequence's attention in one layer of one pass, as an intervention sees it.
 struct LayerView {
   const InterventionSettings& settings;
-  ModelKind kind = ModelKind::kMasked;
+  PassRows rows = PassRows::kAnew;
   Index layer = 0, step = 0;
   std::uint32_t stream = 0;  // of the sample's random draws
   bool acts = false;         // whether it may change anything here

@@ -101,11 +101,11 @@ FrozenAnchors freeze(std::span<const double> received, std::span<const double> n
           .threshold = epsilon * std::sqrt(squares / N)};
 }
 
-// Step 0 of the same layer, or layer 0 of the same pass. Rows that a causal model has computed stay as they
-// are, so its later passes are held to layer 0 of the first: a lower threshold could not be kept any more.
+// Step 0 of the same layer, or layer 0 of the same pass. Where rows that were computed stand, later passes
+// are held to layer 0 of the first: a lower threshold could not be kept any more.
 bool is_reference(const LayerView& view) {
   if (view.settings.parameter == "steps") return view.step == 0;
-  return view.layer == 0 && (view.kind == ModelKind::kMasked || view.step == 0);
+  return view.layer == 0 && (view.rows == PassRows::kAnew || view.step == 0);
 }
 
 // Keeps every key outside the frozen set at or below the frozen threshold.

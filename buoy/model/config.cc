@@ -91,6 +91,7 @@ ModelConfig parse_model_config(const Json& json, const Json* generation, const s
   ModelConfig model;
   const Family& family = *(model.family = &read_family(config));
   check_required(config, family);
+  model.mask = family.mask;
   model.E = read_size(config, family.keys.width);
   model.L = read_size(config, family.keys.layers);
   model.H = read_size(config, family.keys.heads);
@@ -117,7 +118,8 @@ ModelConfig parse_model_config(const Json& json, const Json* generation, const s
   model.qkv_bias =
       family.qkv_bias_key.empty() ? family.qkv_bias : config.boolean_or(family.qkv_bias_key, family.qkv_bias);
   model.mask_id = read_token(config, "mask_token_id", model.V);
-  if (family.kind == ModelKind::kMasked && !model.mask_id) fail("{}: \"mask_token_id\" is missing", place);
+  if (family.writing == Writing::kFillsMasks && !model.mask_id)
+    fail("{}: \"mask_token_id\" is missing", place);
   if (family.end_of_turn && *family.end_of_turn < model.V) model.end_of_turn = family.end_of_turn;
   add_eos_ids(config, model.V, model.eos_ids);
   if (generation != nullptr) {

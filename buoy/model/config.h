@@ -21,6 +21,7 @@ struct ModelConfig {
   Index L = 0, E = 0, H = 0, Hkv = 0, D = 0, F = 0;
   Index V = 0;  // rows of the embedding and of the head
   Index context = 0;
+  Mask mask;
   float rms_epsilon = 0;
   double rope_theta = 0;
   std::optional<RopeScaling> rope_scaling;
@@ -29,6 +30,9 @@ struct ModelConfig {
   std::optional<TokenId> mask_id;
   std::optional<TokenId> end_of_turn;
   std::vector<TokenId> eos_ids;  // of config.json and generation_config.json, sorted, each once
+
+  // What layer l is made of. The layers of today's families are all alike.
+  const LayerShape& layer(Index /*l*/) const { return family->layer; }
 };
 
 // Reads and checks config.json in a checkpoint directory. Throws Error: a missing directory or file, an

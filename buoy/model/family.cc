@@ -46,6 +46,11 @@ constexpr WeightNames kLladaWeights{
     .head = "model.transformer.ff_out.weight",
 };
 
+constexpr LayerShape kLlamaLayer{.norm = NormKind::kRms,
+                                 .mixer = MixerKind::kAttention,
+                                 .positions = PositionKind::kRotary,
+                                 .feed_forward = FeedForwardKind::kSwiglu};
+
 constexpr RequiredSetting kLladaRequired[] = {
     {"block_type", "\"llama\""},
     {"layer_norm_type", "\"rms\""},
@@ -69,7 +74,11 @@ constexpr RequiredSetting kQwenRequired[] = {{"hidden_act", "\"silu\""}, {"use_s
 const Family kFamilies[] = {
     {.name = "LLaDA",
      .model_type = "llada",
-     .kind = ModelKind::kMasked,
+     .writing = Writing::kFillsMasks,
+     .mask = Mask::kFull,
+     .cache = Cache::kNone,
+     .rows = PassRows::kAnew,
+     .layer = kLlamaLayer,
      .sampler = SamplerKind::kLlada,
      .logit_shift = 0,
      .keys = {.width = "d_model",
@@ -89,7 +98,11 @@ const Family kFamilies[] = {
      .required = kLladaRequired},
     {.name = "Dream",
      .model_type = "Dream",
-     .kind = ModelKind::kMasked,
+     .writing = Writing::kFillsMasks,
+     .mask = Mask::kFull,
+     .cache = Cache::kNone,
+     .rows = PassRows::kAnew,
+     .layer = kLlamaLayer,
      .sampler = SamplerKind::kDream,
      .logit_shift = 1,
      .keys = kHuggingFaceKeys,
@@ -103,9 +116,13 @@ const Family kFamilies[] = {
      .required = kQwenRequired},
     {.name = "Llama",
      .model_type = "llama",
-     .kind = ModelKind::kCausal,
+     .writing = Writing::kAppends,
+     .mask = Mask::kCausal,
+     .cache = Cache::kAppend,
+     .rows = PassRows::kAddUp,
+     .layer = kLlamaLayer,
      .sampler = SamplerKind::kAutoregressive,
-     .logit_shift = 0,
+     .logit_shift = 1,
      .keys = kHuggingFaceKeys,
      .embedding_rows_key = "",
      .qkv_bias_key = "",
@@ -117,9 +134,13 @@ const Family kFamilies[] = {
      .required = kLlamaRequired},
     {.name = "Qwen2",
      .model_type = "qwen2",
-     .kind = ModelKind::kCausal,
+     .writing = Writing::kAppends,
+     .mask = Mask::kCausal,
+     .cache = Cache::kAppend,
+     .rows = PassRows::kAddUp,
+     .layer = kLlamaLayer,
      .sampler = SamplerKind::kAutoregressive,
-     .logit_shift = 0,
+     .logit_shift = 1,
      .keys = kHuggingFaceKeys,
      .embedding_rows_key = "",
      .qkv_bias_key = "",
@@ -132,6 +153,10 @@ const Family kFamilies[] = {
 };
 
 }  // namespace
+
+std::string_view name_of(Writing writing) {
+  return writing == Writing::kFillsMasks ? "masked diffusion" : "autoregressive";
+}
 
 std::span<const Family> families() {
   return kFamilies;

@@ -15,7 +15,7 @@ MemoryNeeds estimate_memory(const ModelConfig& c, const WeightReport& weights, I
   needs.mapped_bytes = weights.bytes;
   needs.widened_bytes = kFloat * projections;
   needs.activation_bytes = kFloat * row * tokens;
-  needs.cache_bytes = c.family->kind == ModelKind::kCausal ? kFloat * 2 * c.L * KV * tokens : 0;
+  needs.cache_bytes = c.family->cache == Cache::kAppend ? kFloat * 2 * c.L * KV * tokens : 0;
   return needs;
 }
 

@@ -11,7 +11,7 @@ struct MemoryNeeds {
   Index mapped_bytes = 0;      // the checkpoint's tensors, mapped: evictable
   Index widened_bytes = 0;     // float32 copies of all projections, when widened once
   Index activation_bytes = 0;  // of a pass over `tokens`
-  Index cache_bytes = 0;       // keys and values of `tokens` (causal models)
+  Index cache_bytes = 0;       // keys and values of `tokens`, where a pass leaves them
   Index tokens = 0;
 };
 

@@ -14,8 +14,7 @@
 
 namespace buoy {
 
-// Keys and values of the positions a causal model has already seen. One per sequence; grows up to its
-// capacity.
+// Keys and values of the positions that earlier passes have seen. One per sequence; grows up to its capacity.
 struct KvCache {
   Index length = 0;
   std::vector<Tensor> keys, values;  // per layer [capacity, Hkv·D], rotated
@@ -25,7 +24,7 @@ struct KvCache {
 struct ForwardSequence {
   std::span<const TokenId> ids;      // the new tokens; with a cache they follow what it holds
   std::span<const Index> read_rows;  // indices into ids whose logits are wanted, in this order
-  KvCache* cache = nullptr;          // causal models only; extended by the call
+  KvCache* cache = nullptr;          // families with Cache::kAppend only; extended by the call
 };
 
 // Const after loading and shared by all who generate; the backend is used by one caller at a time.

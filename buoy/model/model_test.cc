@@ -1,4 +1,5 @@
 // Configs, weight checks and the forward pass's promises, on the golden checkpoints and on broken ones.
+#include <cmath>
 #include <fstream>
 #include <numeric>
 
@@ -250,6 +251,109 @@ TEST_F(TinyLlada, ATapMayChangeAttentionAndAskAgain) {
   EXPECT_EQ(tap.received[1], 0.0f);
   EXPECT_GT(tap.received[2], 0.0f);
   EXPECT_EQ(tap.received[3], 0.0f);
+}
+
+// Adds rows at one depth of the first sequence.
+struct AddingTap : Tap {
+  Index depth = 0;
+  std::vector<float> values;
+  std::vector<Index> rows;
+
+  Addition add(Index at, Index sequence) override {
+    if (at != depth || sequence != 0) return {};
+    return {.values = values, .rows = rows};
+  }
+};
+
+TEST_F(TinyLlada, AddingZeroChangesNoBit) {
+  const std::vector<TokenId> ids = {5, 9, 300, 300, 17, 300};
+  const std::vector<float> plain = values(forward(ids, {2, 5}));
+  for (Index depth = 0; depth <= 3; ++depth) {
+    AddingTap tap;
+    tap.depth = depth;
+    for (const std::size_t count : {1u, 6u}) {
+      tap.values.assign(64 * count, 0.0f);
+      EXPECT_EQ(values(forward(ids, {2, 5}, &tap)), plain) << "depth " << depth << ", rows " << count;
+    }
+  }
+}
+
+// Activation patching: at any depth, one run's residual stream plus the difference is the other's.
+TEST_F(TinyLlada, AddingTheDifferenceOfTwoRunsTurnsTheOneIntoTheOther) {
+  const std::vector<TokenId> one = {5, 9, 300, 300, 17, 300}, other = {8, 41, 300, 2, 300, 60};
+  CaptureTap from({.hidden = true}), to({.hidden = true});
+  forward(one, {0}, &from);
+  const std::vector<float> want = values(forward(other, {4, 1}, &to)), without = values(forward(one, {4, 1}));
+  for (Index depth = 0; depth < 3; ++depth) {
+    AddingTap tap;
+    tap.depth = depth;
+    for (std::size_t i = 0; i < 6 * 64; ++i) {
+      const std::size_t cell = static_cast<std::size_t>(depth) * 6 * 64 + i;
+      tap.values.push_back(to.hidden_states[cell] - from.hidden_states[cell]);
+    }
+    const std::vector<float> got = values(forward(one, {4, 1}, &tap));
+    ASSERT_EQ(got.size(), want.size());
+    double moved = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      ASSERT_NEAR(got[i], want[i], 1e-5 * std::max(1.0f, std::abs(want[i])))
+          << "depth " << depth << ", " << i;
+      moved = std::max(moved, std::abs(double{want[i]} - without[i]));
+    }
+    EXPECT_GT(moved, 0.1);  // the two runs do differ
+  }
+}
+
+// The same vector for some rows, row by row, and with every row kept to the end, are one and the same.
+TEST_F(TinyLlada, AVectorForSomeRowsIsAddedToThoseRowsAlone) {
+  const std::vector<TokenId> ids = {5, 9, 300, 300, 17, 300};
+  std::vector<float> vector;
+  for (Index e = 0; e < 64; ++e) vector.push_back(0.25f * static_cast<float>(e % 7) - 0.5f);
+  for (Index depth = 0; depth <= 3; ++depth) {
+    AddingTap one;
+    one.depth = depth;
+    one.values = vector;
+    one.rows = {1, 4};
+    AddingTap each = one;
+    each.values.insert(each.values.end(), vector.begin(), vector.end());
+    struct Watching : AddingTap {
+      explicit Watching(const AddingTap& tap) : AddingTap(tap) {}
+      bool wants_hidden() const override { return true; }
+    } watching(one);
+    const std::vector<float> got = values(forward(ids, {4, 2}, &one));
+    EXPECT_EQ(got, values(forward(ids, {4, 2}, &each))) << depth;
+    EXPECT_EQ(got, values(forward(ids, {4, 2}, &watching))) << depth;
+    const std::vector<float> plain = values(forward(ids, {4, 2}));
+    const auto half = static_cast<Index>(plain.size() / 2);
+    EXPECT_FALSE(std::equal(got.begin(), got.begin() + half, plain.begin())) << depth;
+    // After the last layer no row hears of another: row 2, to which nothing is added, stays as it was.
+    EXPECT_EQ(std::equal(got.begin() + half, got.end(), plain.begin() + half), depth == 3) << depth;
+  }
+}
+
+TEST_F(TinyLlada, WhatIsAddedToOneSequenceLeavesTheOthersAlone) {
+  const std::vector<TokenId> ids = {5, 9, 300, 300, 17, 300}, other = {8, 41, 300};
+  const std::vector<Index> rows = {2};
+  const auto both = [&](Tap* tap) {
+    const ForwardSequence sequences[] = {{.ids = ids, .read_rows = rows}, {.ids = other, .read_rows = rows}};
+    return values(model_.forward(sequences, tap));
+  };
+  AddingTap tap;
+  tap.depth = 1;
+  tap.values.assign(64, 0.5f);
+  const std::vector<float> plain = both(nullptr), changed = both(&tap);
+  EXPECT_FALSE(std::equal(plain.begin(), plain.begin() + 304, changed.begin()));
+  EXPECT_TRUE(std::equal(plain.begin() + 304, plain.end(), changed.begin() + 304));
+}
+
+TEST_F(TinyLlada, WhatIsAddedMustFit) {
+  AddingTap tap;
+  tap.values.assign(65, 0.0f);
+  EXPECT_THROW(forward({5, 9, 300}, {2}, &tap), InternalError);
+  tap.values.assign(2 * 64, 0.0f);
+  tap.rows = {1, 1};
+  EXPECT_THROW(forward({5, 9, 300}, {2}, &tap), InternalError);
+  tap.rows = {1, 3};
+  EXPECT_THROW(forward({5, 9, 300}, {2}, &tap), InternalError);
 }
 
 TEST(KvCache, PiecewiseEqualsWhole) {

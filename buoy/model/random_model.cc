@@ -53,10 +53,11 @@ ModelConfig make_shape(const std::string& name) {
   config.F = shape->F;
   config.V = shape->V;
   config.context = shape->context;
+  config.mask = family->mask;
   config.rms_epsilon = static_cast<float>(family->rms_epsilon);
   config.rope_theta = family->rope_theta;
   config.qkv_bias = family->qkv_bias;
-  if (family->kind == ModelKind::kMasked) config.mask_id = 0;
+  if (family->writing == Writing::kFillsMasks) config.mask_id = 0;
   return config;
 }
 

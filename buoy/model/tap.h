@@ -1,11 +1,18 @@
-// The one seam for watching or changing attention. Models never learn who is watching.
+// The one seam for watching or changing what goes on inside a model. Models never learn who is watching.
 #pragma once
 
 #include "buoy/compute/backend.h"
 
 namespace buoy {
 
-// Called from the forward pass, on the caller's thread, layer by layer, for every sequence of the batch.
+// Called from the forward pass, on the caller's thread, for every sequence of the batch. The order of a pass
+// over L layers, for depths and layers d = 0 … L - 1:
+//
+//   add(d)        what is added here is part of the residual stream from now on
+//   hidden(d)     sees it
+//   plan(d), measured(d)   of attention in layer d, more than once where measured() asks again
+//
+// then add(L), the final norm, hidden(L). So what layer d measured may decide what is added at depth d + 1.
 class Tap {
  public:
   virtual ~Tap() = default;
@@ -27,10 +34,20 @@ class Tap {
   }
 
   // False promises that measured() never answers kAgain. The pass may then run ahead and hand over a layer's
-  // statistics a little later, still layer by layer and in order.
+  // statistics a little later, still layer by layer and before the next depth.
   virtual bool may_ask_again() const { return true; }
 
-  // Hidden states: depth 0 is the embedding, l the output of layer l, the last one after the final norm.
+  // What to add to the residual stream: at depth 0 to the embedding, at depth l to the output of l layers, at
+  // depth L to that of the last one, before the final norm (there, rows that nobody reads are gone, and what
+  // would be added to them goes with them). Spans must stay valid until the next call. Empty values: nothing.
+  struct Addition {
+    std::span<const float> values;  // [rows, E], or [E]: the same for each
+    std::span<const Index> rows;    // ascending, counted among the sequence's rows of this pass; empty: all
+  };
+  virtual Addition add(Index /*depth*/, Index /*sequence*/) { return {}; }
+
+  // Hidden states: depth 0 is the embedding, l the output of l layers, the last one after the final norm. All
+  // rows are computed to the end where they are wanted.
   virtual bool wants_hidden() const { return false; }
   virtual void hidden(Index /*depth*/, Backend& /*backend*/, const Tensor& /*rows*/) {}
 };

@@ -1,5 +1,7 @@
 #include "buoy/model/transformer.h"
 
+#include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "buoy/base/error.h"
@@ -15,6 +17,7 @@ struct Transformer::Batch {
   std::vector<Index> first_row;  // per sequence
   std::vector<Index> positions;  // per row
   std::vector<Index> read_rows;  // rows of the batch whose logits are wanted
+  bool only_read_rows = false;   // whether the residual stream has shrunk to those
   Tensor qkv, attended;
   std::vector<AttentionSequence> measured;  // the round of attention whose statistics are in `stats`
   std::vector<AttentionStats> stats;
@@ -32,31 +35,81 @@ Transformer::Transformer(const ModelConfig& config, const TensorFinder& find, Ba
   load(find);
 }
 
+// Makes the parts of one layer from its tensors: a function for each place, a case for each kind.
+class Transformer::PartLoader {
+ public:
+  PartLoader(const ModelConfig& config, Index l, const TensorFinder& find, Backend& backend)
+      : config_(config), l_(l), find_(find), backend_(backend) {}
+
+  static Norm norm(NormKind kind, const TensorView& weight, const ModelConfig& config, Backend& backend) {
+    switch (kind) {
+      case NormKind::kRms:
+        return RmsNorm{backend.make_vector(weight), config.rms_epsilon};
+    }
+    throw InternalError("a norm of no kind");
+  }
+
+  Layer layer() const {
+    const LayerShape& shape = config_.layer(l_);
+    return {.mixer_norm = norm(shape.norm, tensor(names_.attention_norm), config_, backend_),
+            .mixer = mixer(shape),
+            .output = linear({names_.o}),
+            .feed_forward_norm = norm(shape.norm, tensor(names_.mlp_norm), config_, backend_),
+            .feed_forward = feed_forward(shape.feed_forward)};
+  }
+
+ private:
+  Mixer mixer(const LayerShape& shape) const {
+    switch (shape.mixer) {
+      case MixerKind::kAttention:
+        return Attention{shape.positions, linear({names_.q, names_.k, names_.v}, qkv_biases())};
+    }
+    throw InternalError("a mixer of no kind");
+  }
+
+  FeedForward feed_forward(FeedForwardKind kind) const {
+    switch (kind) {
+      case FeedForwardKind::kSwiglu:
+        return SwigluMlp{linear({names_.gate, names_.up}), linear({names_.down})};
+    }
+    throw InternalError("a feed-forward of no kind");
+  }
+
+  TensorView tensor(std::string_view pattern) const { return find_(layer_tensor_name(pattern, l_)); }
+
+  std::vector<TensorView> qkv_biases() const {
+    std::vector<TensorView> biases;
+    if (!config_.qkv_bias) return biases;
+    for (const std::string_view pattern : {names_.q, names_.k, names_.v}) {
+      biases.push_back(find_(bias_name(layer_tensor_name(pattern, l_))));
+    }
+    return biases;
+  }
+
+  // Projections stacked into one.
+  std::unique_ptr<Linear> linear(std::initializer_list<std::string_view> patterns,
+                                 const std::vector<TensorView>& biases = {}) const {
+    std::vector<TensorView> weights;
+    for (const std::string_view pattern : patterns) weights.push_back(tensor(pattern));
+    return backend_.make_linear(weights, biases);
+  }
+
+  const ModelConfig& config_;
+  const WeightNames& names_ = config_.family->weights;
+  Index l_;
+  const TensorFinder& find_;
+  Backend& backend_;
+};
+
 void Transformer::load(const TensorFinder& find) {
   const WeightNames& names = config_.family->weights;
   const TensorView embedding = find(names.embedding);
   embedding_ = backend_.make_table(embedding);
-  for (Index l = 0; l < config_.L; ++l) layers_.push_back(load_layer(l, find));
-  final_norm_ = backend_.make_vector(find(names.final_norm));
+  for (Index l = 0; l < config_.L; ++l) layers_.push_back(PartLoader(config_, l, find, backend_).layer());
+  final_norm_ =
+      PartLoader::norm(config_.layer(config_.L - 1).norm, find(names.final_norm), config_, backend_);
   head_ = backend_.make_linear({{config_.tied ? embedding : find(names.head)}}, {});
   rope_ = make_rope_table(config_, backend_);
-}
-
-Transformer::Layer Transformer::load_layer(Index l, const TensorFinder& find) const {
-  const WeightNames& names = config_.family->weights;
-  const auto tensor = [&](std::string_view pattern) { return find(layer_tensor_name(pattern, l)); };
-  std::vector<TensorView> qkv, biases;
-  for (const std::string_view pattern : {names.q, names.k, names.v}) {
-    qkv.push_back(tensor(pattern));
-    if (config_.qkv_bias) biases.push_back(find(bias_name(layer_tensor_name(pattern, l))));
-  }
-  const TensorView gate_up[] = {tensor(names.gate), tensor(names.up)};
-  return {.attention_norm = backend_.make_vector(tensor(names.attention_norm)),
-          .mlp_norm = backend_.make_vector(tensor(names.mlp_norm)),
-          .qkv = backend_.make_linear(qkv, biases),
-          .o = backend_.make_linear({{tensor(names.o)}}, {}),
-          .gate_up = backend_.make_linear(gate_up, {}),
-          .down = backend_.make_linear({{tensor(names.down)}}, {})};
 }
 
 Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequences) const {
@@ -64,8 +117,7 @@ Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequ
   batch.sequences = sequences;
   for (const ForwardSequence& s : sequences) {
     const Index row = std::ssize(batch.ids), start = s.cache != nullptr ? s.cache->length : 0;
-    check(s.cache == nullptr || config_.family->kind == ModelKind::kCausal,
-          "only causal models have a cache");
+    check(s.cache == nullptr || config_.family->cache == Cache::kAppend, "a cache fits the family");
     if (s.ids.empty()) fail("the sequence is empty, expected at least one token id");
     const Index total = start + std::ssize(s.ids);
     if (total > config_.context) {
@@ -97,19 +149,18 @@ Tensor Transformer::forward(std::span<const ForwardSequence> sequences, Tap* tap
   Tensor x = backend_.allocate(std::ssize(batch.ids), config_.E);
   backend_.embed(embedding_, batch.ids, x);
   for (Index l = 0; l < config_.L; ++l) {
+    if (tap != nullptr) add_to_residual(l, x, batch, *tap);
     if (hidden) tap->hidden(l, backend_, x);
-    Tensor attended = attend(l, x, batch, tap);
-    if (l + 1 == config_.L && !hidden) {  // nothing after the last attention looks at rows that nobody reads
-      backend_.milestone();
-      keep_only_read_rows(x, attended, batch);
-    }
+    Tensor mixed = mix(l, x, batch, tap);
+    // Nothing after the last mixer looks at rows that nobody reads.
+    if (l + 1 == config_.L && !hidden) keep_only_read_rows(x, mixed, batch);
     const Layer& layer = layers_[static_cast<std::size_t>(l)];
-    backend_.leave_layer({*layer.o, layer.mlp_norm, config_.rms_epsilon, *layer.gate_up, *layer.down},
-                         attended, x);
+    backend_.leave_layer({*layer.output, layer.feed_forward_norm, layer.feed_forward}, mixed, x);
     if (tap != nullptr && !tap->may_ask_again()) hand_over(l, all_sequences(batch), batch, *tap);
   }
+  if (tap != nullptr) add_to_residual(config_.L, x, batch, *tap);
   Tensor normed = backend_.allocate_activations(x.rows(), config_.E);
-  backend_.rms_norm(x, final_norm_, config_.rms_epsilon, normed);
+  backend_.normalize(final_norm_, x, normed);
   if (hidden) {
     tap->hidden(config_.L, backend_, normed);
     const Tensor read = backend_.allocate_activations(std::ssize(batch.read_rows), config_.E);
@@ -124,17 +175,54 @@ Tensor Transformer::forward(std::span<const ForwardSequence> sequences, Tap* tap
   return logits;
 }
 
-Tensor Transformer::attend(Index l, const Tensor& x, Batch& batch, Tap* tap) const {
+// What the tap says is added to the rows of x that are there: all rows of the batch, or those that are read.
+void Transformer::add_to_residual(Index depth, const Tensor& x, const Batch& batch, Tap& tap) const {
+  const auto width = static_cast<std::size_t>(config_.E);
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const Tap::Addition add = tap.add(depth, static_cast<Index>(i));
+    if (add.values.empty()) continue;
+    const Index first = batch.first_row[i], T = std::ssize(batch.sequences[i].ids);
+    const Index count = add.rows.empty() ? T : std::ssize(add.rows);
+    const bool one_for_all = add.values.size() == width;
+    check(one_for_all || std::ssize(add.values) == count * config_.E, "what is added is [rows, E] or [E]");
+    check(std::ranges::adjacent_find(add.rows, std::greater_equal{}) == add.rows.end(), "rows are ascending");
+    check(add.rows.empty() || (add.rows.front() >= 0 && add.rows.back() < T), "rows are the sequence's own");
+    std::vector<Index> targets;
+    std::vector<float> values;
+    for (Index r = 0; r < x.rows(); ++r) {
+      const Index row = (batch.only_read_rows ? batch.read_rows[static_cast<std::size_t>(r)] : r) - first;
+      if (row < 0 || row >= T) continue;
+      const auto found = std::ranges::lower_bound(add.rows, row);
+      if (!add.rows.empty() && (found == add.rows.end() || *found != row)) continue;
+      targets.push_back(r);
+      if (one_for_all) continue;
+      const auto from = static_cast<std::size_t>(add.rows.empty() ? row : found - add.rows.begin());
+      const auto values_of_row = add.values.subspan(from * width, width);
+      values.insert(values.end(), values_of_row.begin(), values_of_row.end());
+    }
+    if (targets.empty()) continue;
+    const Tensor rows = backend_.allocate(one_for_all ? 1 : std::ssize(targets), config_.E);
+    backend_.upload(one_for_all ? add.values : values, rows);
+    backend_.add_rows(rows, targets, x);
+  }
+}
+
+// Runs what mixes the rows of a layer; its output has yet to be projected back.
+Tensor Transformer::mix(Index l, const Tensor& x, Batch& batch, Tap* tap) const {
+  const auto run = [&](const Attention& attention) { return attend(l, attention, x, batch, tap); };
+  return std::visit(run, layers_[static_cast<std::size_t>(l)].mixer);
+}
+
+Tensor Transformer::attend(Index l, const Attention& attention, const Tensor& x, Batch& batch,
+                           Tap* tap) const {
   const Index D = config_.D, Q = config_.H * D, KV = config_.Hkv * D;
-  const Layer& layer = layers_[static_cast<std::size_t>(l)];
-  backend_.enter_layer({.norm = layer.attention_norm,
-                        .epsilon = config_.rms_epsilon,
-                        .qkv = *layer.qkv,
-                        .D = D,
-                        .rotated = Q + KV,
-                        .positions = batch.positions,
-                        .rope = rope_},
-                       x, batch.qkv);
+  LayerInput input{layers_[static_cast<std::size_t>(l)].mixer_norm, *attention.qkv, std::nullopt};
+  switch (attention.positions) {
+    case PositionKind::kRotary:
+      input.rotation.emplace(Rotation{rope_, D, Q + KV, batch.positions});
+      break;
+  }
+  backend_.enter_layer(input, x, batch.qkv);
 
   std::vector<AttentionSequence> parts;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
@@ -161,7 +249,7 @@ Tensor Transformer::attend(Index l, const Tensor& x, Batch& batch, Tap* tap) con
                            .H = config_.H,
                            .Hkv = config_.Hkv,
                            .D = D,
-                           .mask = config_.family->kind == ModelKind::kCausal ? Mask::kCausal : Mask::kFull,
+                           .mask = config_.mask,
                            .sequences = parts};
   run_attention(l, args, batch, tap);
   return batch.attended;
@@ -222,14 +310,16 @@ std::vector<Index> Transformer::all_sequences(const Batch& batch) {
   return numbers;
 }
 
-void Transformer::keep_only_read_rows(Tensor& x, Tensor& attended, const Batch& batch) const {
+void Transformer::keep_only_read_rows(Tensor& x, Tensor& mixed, Batch& batch) const {
+  backend_.milestone();
   const Index rows = std::ssize(batch.read_rows);
   const Tensor read_x = backend_.allocate(rows, x.cols());
-  const Tensor read_attended = backend_.allocate_activations(rows, attended.cols());
+  const Tensor read_mixed = backend_.allocate_activations(rows, mixed.cols());
   backend_.gather_rows(x, batch.read_rows, read_x);
-  backend_.gather_rows(attended, batch.read_rows, read_attended);
+  backend_.gather_rows(mixed, batch.read_rows, read_mixed);
   x = read_x;
-  attended = read_attended;
+  mixed = read_mixed;
+  batch.only_read_rows = true;
 }
 
 KvCache Transformer::make_cache(Index capacity) const {

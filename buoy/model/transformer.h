@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "buoy/io/safetensors.h"
@@ -29,26 +30,38 @@ class Transformer : public Model {
   KvCache make_cache(Index capacity) const override;
 
  private:
+  // What mixes the rows of a layer, as loaded; one alternative for each MixerKind.
+  struct Attention {
+    PositionKind positions;
+    std::unique_ptr<Linear> qkv;
+  };
+  using Mixer = std::variant<Attention>;
   struct Layer {
-    Tensor attention_norm, mlp_norm;  // [1, E]
-    std::unique_ptr<Linear> qkv, o, gate_up, down;
+    Norm mixer_norm;
+    Mixer mixer;
+    std::unique_ptr<Linear> output;  // of the mixer, back to E
+    Norm feed_forward_norm;
+    FeedForward feed_forward;
   };
   struct Batch;
+  class PartLoader;
 
   void load(const TensorFinder& find);
-  Layer load_layer(Index l, const TensorFinder& find) const;
   Batch make_batch(std::span<const ForwardSequence> sequences) const;
-  Tensor attend(Index l, const Tensor& x, Batch& batch, Tap* tap) const;
+  Tensor mix(Index l, const Tensor& x, Batch& batch, Tap* tap) const;
+  Tensor attend(Index l, const Attention& attention, const Tensor& x, Batch& batch, Tap* tap) const;
   void run_attention(Index l, const AttentionArgs& args, Batch& batch, Tap* tap) const;
   void measure(Index l, AttentionArgs args, std::span<const Index> numbers, Batch& batch, Tap& tap) const;
   std::vector<Index> hand_over(Index l, std::span<const Index> numbers, const Batch& batch, Tap& tap) const;
   static std::vector<Index> all_sequences(const Batch& batch);
-  void keep_only_read_rows(Tensor& x, Tensor& attended, const Batch& batch) const;
+  void keep_only_read_rows(Tensor& x, Tensor& mixed, Batch& batch) const;
+  void add_to_residual(Index depth, const Tensor& x, const Batch& batch, Tap& tap) const;
 
   ModelConfig config_;
   std::optional<Checkpoint> checkpoint_;  // mapped as long as the backend may read weights from it
   Backend& backend_;
-  Tensor embedding_, final_norm_;
+  Tensor embedding_;
+  Norm final_norm_;
   std::vector<Layer> layers_;
   std::unique_ptr<Linear> head_;
   RopeTable rope_;

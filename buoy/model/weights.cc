@@ -36,6 +36,53 @@ Index count_exponent_ones(std::span<const std::byte> bytes, Word exponent) {
   return count;
 }
 
+// Lists the tensors of one layer, part by part.
+class PartTensors {
+ public:
+  PartTensors(const ModelConfig& config, Index layer, std::vector<ExpectedTensor>& all)
+      : c_(config), l_(layer), all_(all) {}
+
+  void add_norm(NormKind kind, std::string_view pattern) {
+    switch (kind) {
+      case NormKind::kRms:
+        return add(pattern, {c_.E});
+    }
+  }
+
+  void add_mixer(MixerKind kind) {
+    switch (kind) {
+      case MixerKind::kAttention:
+        add_projection(names_.q, c_.H * c_.D);
+        add_projection(names_.k, c_.Hkv * c_.D);
+        add_projection(names_.v, c_.Hkv * c_.D);
+        return add(names_.o, {c_.E, c_.H * c_.D});
+    }
+  }
+
+  void add_feed_forward(FeedForwardKind kind) {
+    switch (kind) {
+      case FeedForwardKind::kSwiglu:
+        add(names_.gate, {c_.F, c_.E});
+        add(names_.up, {c_.F, c_.E});
+        return add(names_.down, {c_.E, c_.F});
+    }
+  }
+
+ private:
+  void add(std::string_view pattern, Shape shape) {
+    all_.push_back({layer_tensor_name(pattern, l_), std::move(shape)});
+  }
+  void add_projection(std::string_view pattern, Index outputs) {
+    add(pattern, {outputs, c_.E});
+    if (c_.qkv_bias) all_.push_back({bias_name(all_.back().name), {outputs}});
+  }
+
+  const ModelConfig& c_;
+  const WeightNames& names_ = c_.family->weights;
+  Index l_;
+  std::vector<ExpectedTensor>& all_;
+};
+
 }  // namespace
 
 std::string layer_tensor_name(std::string_view pattern, Index layer) {
@@ -50,26 +97,15 @@ std::string bias_name(std::string_view weight_name) {
 
 std::vector<ExpectedTensor> expected_tensors(const ModelConfig& c) {
   const WeightNames& names = c.family->weights;
-  const Index Q = c.H * c.D, KV = c.Hkv * c.D;
   std::vector<ExpectedTensor> all;
   all.push_back({std::string(names.embedding), {c.V, c.E}});
   for (Index l = 0; l < c.L; ++l) {
-    const auto add = [&](std::string_view pattern, Shape shape) {
-      all.push_back({layer_tensor_name(pattern, l), std::move(shape)});
-    };
-    const auto add_projection = [&](std::string_view pattern, Index outputs) {
-      add(pattern, {outputs, c.E});
-      if (c.qkv_bias) all.push_back({bias_name(all.back().name), {outputs}});
-    };
-    add(names.attention_norm, {c.E});
-    add_projection(names.q, Q);
-    add_projection(names.k, KV);
-    add_projection(names.v, KV);
-    add(names.o, {c.E, Q});
-    add(names.mlp_norm, {c.E});
-    add(names.gate, {c.F, c.E});
-    add(names.up, {c.F, c.E});
-    add(names.down, {c.E, c.F});
+    const LayerShape& layer = c.layer(l);
+    PartTensors parts(c, l, all);
+    parts.add_norm(layer.norm, names.attention_norm);
+    parts.add_mixer(layer.mixer);
+    parts.add_norm(layer.norm, names.mlp_norm);
+    parts.add_feed_forward(layer.feed_forward);
   }
   all.push_back({std::string(names.final_norm), {c.E}});
   if (!c.tied) all.push_back({std::string(names.head), {c.V, c.E}});

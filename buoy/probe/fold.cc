@@ -20,7 +20,6 @@ void LayerFold::clear() {
 }
 
 void LayerFold::add(const FoldPass& pass, const RecordSettings& settings, const AttentionStats& stats) {
-  mask_ = pass.mask;
   H_ = pass.H;
   N_ = std::ssize(pass.region_of);
   R_ = pass.R;
@@ -64,13 +63,19 @@ void LayerFold::add_means(const FoldPass& pass, const AttentionStats& stats) {
   score_.resize(at(N_));
   cosine_.resize(at(N_));
   product_.resize(at(N_));
+  seen_.resize(at(N_));
+  std::vector<Index> queries;  // [N] of this pass that see the key
+  for (Index j = 0; j < N_; ++j) {
+    const Index hidden = pass.mask.first_position_seeing(j) - pass.first_row;
+    queries.push_back(pass.T - std::clamp<Index>(hidden, 0, pass.T));
+    seen_[at(j)] += queries.back();
+  }
   for (Index h = 0; h < H_; ++h) {
     for (Index j = 0; j < N_; ++j) {
-      const Index hidden = pass.mask == Mask::kCausal ? std::max<Index>(0, j - pass.first_row) : 0;
-      const double queries = static_cast<double>(pass.T - hidden);
-      score_[at(j)] += queries * stats.score_means[at(h * N_ + j)];
-      cosine_[at(j)] += queries * stats.cosine_means[at(h * N_ + j)];
-      product_[at(j)] += queries * stats.norm_means[at(h * N_ + j)];
+      const double count = static_cast<double>(queries[at(j)]);
+      score_[at(j)] += count * stats.score_means[at(h * N_ + j)];
+      cosine_[at(j)] += count * stats.cosine_means[at(h * N_ + j)];
+      product_[at(j)] += count * stats.norm_means[at(h * N_ + j)];
     }
   }
 }
@@ -100,8 +105,8 @@ void LayerFold::append_mean(Mean mean, std::vector<float>& out) const {
                                     : mean == Mean::kCosine ? cosine_
                                                             : product_;
   for (Index j = 0; j < N_; ++j) {
-    const Index queries = mask_ == Mask::kCausal ? rows_ - j : rows_;
-    out.push_back(static_cast<float>(sums[at(j)] / static_cast<double>(H_ * queries)));
+    const Index count = H_ * std::max<Index>(1, seen_[at(j)]);
+    out.push_back(static_cast<float>(sums[at(j)] / static_cast<double>(count)));
   }
 }
 

@@ -17,7 +17,7 @@ struct QueryGroup {
 
 // The shape of a pass that is folded.
 struct FoldPass {
-  Mask mask = Mask::kFull;
+  Mask mask;
   Index H = 0;
   Index first_row = 0, T = 0;        // queries of this pass
   std::span<const Index> region_of;  // [N]
@@ -26,8 +26,8 @@ struct FoldPass {
   Index read_rows = 0;
 };
 
-// Sums over all rows since the last clear(): the passes of a causal model add rows to one another, a masked
-// model starts anew with each. One thread.
+// Sums over all rows since the last clear(): passes add rows to one another where PassRows says so, else each
+// starts anew. One thread.
 class LayerFold {
  public:
   void clear();
@@ -46,12 +46,12 @@ class LayerFold {
   void add_columns(const FoldPass& pass, HeadDetail detail, const AttentionStats& stats);
   void add_means(const FoldPass& pass, const AttentionStats& stats);
 
-  Mask mask_ = Mask::kFull;
   Index H_ = 0, N_ = 0, R_ = 0, rows_ = 0, read_rows_ = 0;
   std::vector<double> all_, read_;                // [N] summed over heads
   std::vector<std::vector<double>> heads_;        // [H][N]
   std::vector<double> flow_, region_rows_;        // [R, R], [R]
   std::vector<double> score_, cosine_, product_;  // [N] summed over heads and queries
+  std::vector<Index> seen_;                       // [N] queries that saw the key
 };
 
 }  // namespace buoy

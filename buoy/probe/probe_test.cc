@@ -13,9 +13,11 @@
 #include "buoy/base/testing.h"
 #include "buoy/compute/backend.h"
 #include "buoy/io/file.h"
+#include "buoy/io/json.h"
 #include "buoy/io/npz.h"
 #include "buoy/model/capture.h"
 #include "buoy/model/transformer.h"
+#include "buoy/probe/fold.h"
 #include "buoy/probe/recorder.h"
 
 namespace buoy {
@@ -271,6 +273,50 @@ TEST(Recorder, AddsUpThePiecesOfACachedGeneration) {
   }
 }
 
+// Rows under a mask of blocks that come in two passes: each key's means run over the queries that saw it.
+TEST(Fold, CountsTheQueriesThatSawEachKeyUnderAnyMask) {
+  for (const Mask& mask : {Mask::kFull, Mask::kCausal, Mask::blocks(3, 1), Mask::blocks(4, 2)}) {
+    const Index N = 11, cut = 6, H = 2;
+    const std::vector<Index> region_of(at(N), 0);
+    const auto score = [](Index h, Index i, Index j) {
+      return static_cast<double>((h * 5 + i * 3 + j * 7) % 11);
+    };
+    std::vector<double> total(at(N)), seen(at(N));
+    LayerFold fold;
+    for (const auto& [first, last] : {std::pair<Index, Index>{0, cut}, {cut, N}}) {
+      AttentionStats stats;  // of the keys up to `last`, as a cache has them
+      for (Index h = 0; h < H; ++h) {
+        for (Index j = 0; j < last; ++j) {
+          double sum = 0, count = 0;
+          for (Index i = first; i < last; ++i) {
+            if (mask.block() > 0 && (j + mask.offset()) / mask.block() > (i + mask.offset()) / mask.block())
+              continue;
+            sum += score(h, i, j);
+            count += 1;
+          }
+          total[at(j)] += sum;
+          seen[at(j)] += count;
+          stats.score_means.push_back(static_cast<float>(count > 0 ? sum / count : 0));
+        }
+      }
+      stats.cosine_means = stats.norm_means = stats.score_means;
+      fold.add({.mask = mask,
+                .H = H,
+                .first_row = first,
+                .T = last - first,
+                .region_of = std::span(region_of).first(at(last)),
+                .R = 1,
+                .groups = {}},
+               {}, stats);
+    }
+    std::vector<float> means;
+    fold.append_mean(LayerFold::Mean::kScore, means);
+    ASSERT_EQ(std::ssize(means), N);
+    for (Index j = 0; j < N; ++j)
+      EXPECT_NEAR(means[at(j)], total[at(j)] / seen[at(j)], kTolerance) << name_of(mask) << " key " << j;
+  }
+}
+
 TEST(Recorder, KeepsOnlyWhatWasAskedFor) {
   const Subject subject("llada");
   RecordSettings settings;
@@ -325,6 +371,32 @@ class TraceFile : public testing::Test {
   fs::path directory_, path_;
   Trace trace_;
 };
+
+TEST_F(TraceFile, MaskAndRowsAreImpliedByTheKindUnlessTheyStandInTheHeader) {
+  struct Case {
+    Writing writing;
+    Mask mask;
+    PassRows rows;
+    bool has_mask, has_rows;
+  };
+  for (const Case& c : {Case{Writing::kFillsMasks, Mask::kFull, PassRows::kAnew, false, false},
+                        Case{Writing::kAppends, Mask::kCausal, PassRows::kAddUp, false, false},
+                        Case{Writing::kFillsMasks, Mask::blocks(4, 1), PassRows::kAddUp, true, true},
+                        Case{Writing::kAppends, Mask::kFull, PassRows::kAddUp, true, false}}) {
+    trace_.header.writing = c.writing;
+    trace_.header.mask = c.mask;
+    trace_.header.rows = c.rows;
+    write_trace(path_, trace_);
+    const Json header = parse_json(read_npz(path_).at("header").text[0], "header");
+    EXPECT_EQ(header.at("kind"), c.writing == Writing::kAppends ? "causal" : "masked");
+    EXPECT_EQ(header.contains("mask"), c.has_mask);
+    EXPECT_EQ(header.contains("rows"), c.has_rows);
+    const Trace back = read_trace(path_);
+    EXPECT_EQ(back.header.writing, c.writing);
+    EXPECT_EQ(back.header.mask, c.mask);
+    EXPECT_EQ(back.header.rows, c.rows);
+  }
+}
 
 TEST_F(TraceFile, ComesBackAsItWas) {
   write_trace(path_, trace_);

@@ -5,6 +5,7 @@
 
 #include "buoy/base/error.h"
 #include "buoy/probe/fold.h"
+#include "buoy/probe/trace_arrays.h"
 
 namespace buoy {
 namespace {
@@ -25,22 +26,24 @@ std::vector<Index> chosen_layers(const RecordSettings& settings, const ModelConf
   return layers;
 }
 
-// Copies rows of `from`, each `width` long, to the front of rows `padded` long.
-template <typename T>
-void append_padded(std::span<const T> from, Index width, Index padded, T filling, std::vector<T>& to) {
-  for (std::size_t row = 0; row + at(width) <= from.size(); row += at(width)) {
-    to.insert(to.end(), from.begin() + static_cast<Index>(row),
-              from.begin() + static_cast<Index>(row) + width);
-    to.insert(to.end(), at(padded - width), filling);
-  }
+// Appends one recorded step, at its own length, to the steps of a trace, whose rows of positions are longer.
+void append_step(const TraceArray& array, const Trace& step, Trace& trace) {
+  array.visit(step, [&](const auto& from) {
+    using Values = std::remove_cvref_t<decltype(from)>;
+    using Value = typename Values::value_type;
+    Values& to = *std::get<Values*>(array.place(trace));
+    if (array.shape.back() != 'N') {
+      to.insert(to.end(), from.begin(), from.end());
+      return;
+    }
+    const Index width = step.steps.lengths.front();
+    const Value filling = std::is_same_v<Value, TokenId> ? Value{-1} : Value{0};
+    for (auto row = from.begin(); row != from.end(); row += width) {
+      to.insert(to.end(), row, row + width);
+      to.insert(to.end(), at(trace.N() - width), filling);
+    }
+  });
 }
-
-// What one recorded pass left, at its own length.
-struct Step {
-  Index number = 0, length = 0;
-  std::vector<TokenId> tokens;                                          // [N]
-  std::vector<float> received, read, heads, flow, score, cosine, norm;  // [L, …]
-};
 
 // The row that wrote one token.
 struct AnswerRow {
@@ -68,14 +71,11 @@ struct Recorder::State {
     row_stats.resize(layers.size());
   }
 
-  Mask mask() const { return config.family->kind == ModelKind::kCausal ? Mask::kCausal : Mask::kFull; }
+  bool rows_add_up() const { return config.family->rows == PassRows::kAddUp; }
   Index prompt_length() const { return std::ssize(layout.regions.of); }
 
   // The row whose logits decide position p.
-  Index row_of(Index p) const {
-    if (mask() == Mask::kCausal) return p - 1;
-    return std::max<Index>(0, p - config.family->logit_shift);
-  }
+  Index row_of(Index p) const { return std::max<Index>(0, p - config.family->logit_shift); }
 
   void plan_columns(std::span<const Index> read_rows);
   void plan_rows(std::span<const Index> read_rows);
@@ -103,7 +103,7 @@ struct Recorder::State {
   std::vector<LayerFold> folds;           // [L]
   std::vector<AttentionStats> row_stats;  // [L] row statistics of this pass
 
-  std::vector<Step> steps;
+  std::vector<Trace> steps;  // one recorded step each, at its own length
   std::vector<AnswerRow> answer_rows;
   RegionMap finished_regions;
   FinishedRecord finished;
@@ -148,7 +148,7 @@ void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
   }
   if (request.query_groups.empty() && !request.qk_means) return;
   LayerFold& fold = folds[at(slot)];
-  fold.add({.mask = mask(),
+  fold.add({.mask = config.mask,
             .H = config.H,
             .first_row = first_row,
             .T = std::ssize(tokens) - first_row,
@@ -158,17 +158,17 @@ void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
             .read_rows = std::ssize(read_rows)},
            settings, stats);
   if (!keep) return;
-  Step& step = steps.back();
+  StepRecord& step = steps.back().steps;
   if (settings.received) {
     fold.append_received(step.received);
-    fold.append_received_read(step.read);
-    if (settings.heads == HeadDetail::kPerHead) fold.append_received_heads(step.heads);
+    fold.append_received_read(step.received_read);
+    if (settings.heads == HeadDetail::kPerHead) fold.append_received_heads(step.received_heads);
   }
   if (settings.flow) fold.append_flow(step.flow);
   if (settings.qk) {
-    fold.append_mean(LayerFold::Mean::kScore, step.score);
-    fold.append_mean(LayerFold::Mean::kCosine, step.cosine);
-    fold.append_mean(LayerFold::Mean::kNorm, step.norm);
+    fold.append_mean(LayerFold::Mean::kScore, step.score_means);
+    fold.append_mean(LayerFold::Mean::kCosine, step.cosine_means);
+    fold.append_mean(LayerFold::Mean::kNorm, step.norm_means);
   }
 }
 
@@ -176,7 +176,7 @@ void Recorder::State::fold_finished(Index slot, const AttentionStats& stats) {
   LayerFold fold;
   RecordSettings everything;
   everything.heads = HeadDetail::kPerHead;
-  fold.add({.mask = mask(),
+  fold.add({.mask = config.mask,
             .H = config.H,
             .T = std::ssize(tokens),
             .region_of = region_of,
@@ -216,20 +216,11 @@ void Recorder::State::finish_regions(std::span<const TokenId> eos) {
 }
 
 void Recorder::State::fill_steps(Trace& trace) const {
-  const Index N = trace.N();
-  StepRecord& record = trace.steps;
-  for (const Step& step : steps) {
-    const Index n = step.length;
-    record.steps.push_back(step.number);
-    record.lengths.push_back(n);
-    append_padded<TokenId>(step.tokens, n, N, -1, record.tokens);
-    append_padded<float>(step.received, n, N, 0, record.received);
-    append_padded<float>(step.read, n, N, 0, record.received_read);
-    append_padded<float>(step.heads, n, N, 0, record.received_heads);
-    append_padded<float>(step.score, n, N, 0, record.score_means);
-    append_padded<float>(step.cosine, n, N, 0, record.cosine_means);
-    append_padded<float>(step.norm, n, N, 0, record.norm_means);
-    record.flow.insert(record.flow.end(), step.flow.begin(), step.flow.end());
+  for (const Trace& step : steps) {
+    trace.steps.steps.push_back(step.steps.steps.front());
+    for (const TraceArray& array : trace_arrays()) {
+      if (array.has_steps()) append_step(array, step, trace);
+    }
   }
 }
 
@@ -271,15 +262,16 @@ void Recorder::begin_pass(const RecordedPass& pass) {
   s.region_of.resize(s.tokens.size(), s.layout.regions.find(RegionKind::kAnswer));
   s.keep = s.settings.steps.contains(pass.step);
   s.request = {};
-  // A causal model's rows add up over the passes, so none may be missed.
-  if (s.keep || s.mask() == Mask::kCausal) {
+  // Where rows add up over the passes, none may be missed.
+  if (s.keep || s.rows_add_up()) {
     if (s.settings.received || s.settings.flow) s.plan_columns(pass.read_rows);
     s.request.qk_means = s.settings.qk;
   }
   if (s.settings.answer_rows) s.plan_rows(pass.read_rows);
-  if (pass.first_row == 0) std::ranges::for_each(s.folds, &LayerFold::clear);
+  if (!s.rows_add_up() || pass.first_row == 0) std::ranges::for_each(s.folds, &LayerFold::clear);
   if (s.keep) {
-    s.steps.push_back({.number = pass.step, .length = std::ssize(s.tokens), .tokens = s.tokens});
+    s.steps.emplace_back().steps = {
+        .steps = {pass.step}, .lengths = {std::ssize(s.tokens)}, .tokens = s.tokens};
   }
 }
 
@@ -292,9 +284,8 @@ void Recorder::end_pass(std::span<const Index> committed) {
     const Index row = s.row_of(position);
     const Index r = std::ranges::find(s.read_rows, row) - s.read_rows.begin();
     check(r < rows, "a token is written by a row that was read");
-    AnswerRow answer{.position = position,
-                     .row = row,
-                     .visible = s.mask() == Mask::kCausal ? row + 1 : std::ssize(s.tokens)};
+    AnswerRow answer{
+        .position = position, .row = row, .visible = s.config.mask.visible_keys(row, std::ssize(s.tokens))};
     for (const AttentionStats& stats : s.row_stats) {
       for (Index h = 0; h < H; ++h) {
         answer.argmax.push_back(stats.argmax[at(h * rows + r)]);
@@ -340,7 +331,9 @@ Trace Recorder::take() {
   State& s = *state_;
   check(s.doing == State::Doing::kFinished, "the finished pass was recorded");
   Trace trace;
-  trace.header.kind = s.config.family->kind;
+  trace.header.writing = s.config.family->writing;
+  trace.header.mask = s.config.mask;
+  trace.header.rows = s.config.family->rows;
   trace.header.H = s.config.H;
   trace.header.Hkv = s.config.Hkv;
   trace.header.model_layers = s.config.L;

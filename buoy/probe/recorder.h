@@ -22,9 +22,9 @@ struct PromptLayout {
 
 // One pass of a generation, as it is about to run.
 struct RecordedPass {
-  Index step = 0;                   // from 0
-  std::span<const TokenId> tokens;  // the whole sequence
-  Index first_row = 0;              // rows before it were computed by earlier passes (a causal model's cache)
+  Index step = 0;                    // from 0
+  std::span<const TokenId> tokens;   // the whole sequence
+  Index first_row = 0;               // rows before it were computed by earlier passes and cached
   std::span<const Index> read_rows;  // positions whose logits are read
 };
 

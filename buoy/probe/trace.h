@@ -22,7 +22,9 @@ struct TraceHeader {
   std::string model;           // the name it was called by: "mini-mdm"
   std::string model_hash;      // of config and weights, see model/fingerprint.h
   std::string tokenizer_hash;  // empty where there is no tokenizer
-  ModelKind kind = ModelKind::kMasked;
+  Writing writing = Writing::kFillsMasks;
+  Mask mask;
+  PassRows rows = PassRows::kAnew;
   Index H = 0, Hkv = 0, model_layers = 0;
   std::optional<TokenId> mask_id;
   std::string settings = "{}";  // JSON: sampler, prompt template, what was recorded

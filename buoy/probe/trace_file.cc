@@ -4,13 +4,55 @@
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
 #include "buoy/io/npz.h"
-#include "buoy/probe/trace.h"
+#include "buoy/probe/trace_arrays.h"
 
 namespace buoy {
 namespace {
 
 constexpr const char* kHeader = "header";
 constexpr const char* kFormat = "buoy trace";
+
+// The header's "kind" is how text came about. It also says which mask and which rows there were, unless keys
+// of their own say otherwise: files of two kinds are older than the other combinations.
+struct Implied {
+  Mask mask;
+  PassRows rows;
+};
+
+Implied implied_by(Writing writing) {
+  if (writing == Writing::kAppends) return {Mask::kCausal, PassRows::kAddUp};
+  return {Mask::kFull, PassRows::kAnew};
+}
+
+void write_kind(const TraceHeader& h, Json& json) {
+  json["kind"] = h.writing == Writing::kAppends ? "causal" : "masked";
+  const Implied implied = implied_by(h.writing);
+  if (h.mask != implied.mask) json["mask"] = {{"block", h.mask.block()}, {"offset", h.mask.offset()}};
+  if (h.rows != implied.rows) json["rows"] = h.rows == PassRows::kAddUp ? "add up" : "anew";
+}
+
+void read_kind(const JsonObject& header, TraceHeader& h) {
+  const std::string kind = header.string("kind");
+  if (kind != "causal" && kind != "masked")
+    fail("{}: kind is \"{}\", expected causal or masked", header.place(), kind);
+  h.writing = kind == "causal" ? Writing::kAppends : Writing::kFillsMasks;
+  const Implied implied = implied_by(h.writing);
+  h.mask = implied.mask;
+  h.rows = implied.rows;
+  if (const Json* found = header.find("mask")) {
+    const JsonObject mask(*found, header.place() + ": mask");
+    const Index block = mask.integer("block"), offset = mask.integer("offset");
+    if (block < 0 || offset < 0)
+      fail("{}: blocks of {} at {}, expected none below 0", mask.place(), block, offset);
+    h.mask = block == 0 ? Mask::kFull : Mask::blocks(block, offset);
+  }
+  if (header.has("rows")) {
+    const std::string rows = header.string("rows");
+    if (rows != "anew" && rows != "add up")
+      fail("{}: rows is \"{}\", expected anew or add up", header.place(), rows);
+    h.rows = rows == "anew" ? PassRows::kAnew : PassRows::kAddUp;
+  }
+}
 
 Json header_json(const Trace& trace) {
   const TraceHeader& h = trace.header;
@@ -20,7 +62,6 @@ Json header_json(const Trace& trace) {
                {"model", h.model},
                {"model_hash", h.model_hash},
                {"tokenizer_hash", h.tokenizer_hash},
-               {"kind", h.kind == ModelKind::kCausal ? "causal" : "masked"},
                {"heads", h.H},
                {"key_heads", h.Hkv},
                {"model_layers", h.model_layers},
@@ -31,6 +72,7 @@ Json header_json(const Trace& trace) {
                {"question", h.question},
                {"answers", h.answers},
                {"output", h.output}};
+  write_kind(h, json);
   if (h.mask_id) json["mask_id"] = *h.mask_id;
   if (h.correct) json["correct"] = *h.correct;
   return json;
@@ -48,10 +90,7 @@ void read_header(const Json& json, const std::string& place, Trace& trace) {
   h.model = object.string("model");
   h.model_hash = object.string("model_hash");
   h.tokenizer_hash = object.string("tokenizer_hash");
-  const std::string kind = object.string("kind");
-  if (kind != "causal" && kind != "masked")
-    fail("{}: kind is \"{}\", expected causal or masked", place, kind);
-  h.kind = kind == "causal" ? ModelKind::kCausal : ModelKind::kMasked;
+  read_kind(object, h);
   h.H = object.integer("heads");
   h.Hkv = object.integer("key_heads");
   h.model_layers = object.integer("model_layers");
@@ -77,44 +116,6 @@ std::vector<std::string> labels_for_numpy(std::vector<std::string> labels) {
     for (std::size_t nul; (nul = label.find('\0')) != label.npos;) label.replace(nul, 1, "<0x00>");
   }
   return labels;
-}
-
-// One list of every numeric array, its name and its shape: reading and writing go over the same list.
-template <typename Visitor, typename T>
-void visit_arrays(T& trace, Visitor&& visit) {
-  const Index N = trace.N(), G = trace.G(), S = trace.S(), L = trace.L(), H = trace.H(), K = trace.Hkv(),
-              R = trace.R();
-  visit("evidence", trace.evidence, {N});
-  visit("commit_step", trace.commit_step, {G});
-  visit("confidence", trace.confidence, {G});
-  auto& s = trace.steps;
-  visit("step_lengths", s.lengths, {S});
-  visit("step_tokens", s.tokens, {S, N});
-  visit("received", s.received, {S, L, N});
-  visit("received_read", s.received_read, {S, L, N});
-  visit("received_heads", s.received_heads, {S, L, H, N});
-  visit("flow", s.flow, {S, L, R, R});
-  visit("score_means", s.score_means, {S, L, N});
-  visit("cosine_means", s.cosine_means, {S, L, N});
-  visit("norm_means", s.norm_means, {S, L, N});
-  auto& a = trace.answer;
-  visit("answer_rows", a.rows, {G});
-  visit("answer_visible", a.visible, {G});
-  visit("answer_argmax", a.argmax, {G, L, H});
-  visit("answer_weight", a.weight, {G, L, H});
-  visit("answer_entropy", a.entropy, {G, L, H});
-  visit("answer_evidence_mass", a.evidence_mass, {G, L, H});
-  auto& f = trace.finished;
-  visit("finished_received", f.received, {L, H, N});
-  visit("finished_row_entropy", f.row_entropy, {L, H});
-  visit("finished_output_norm", f.output_norm, {L, H});
-  visit("finished_uniform_norm", f.uniform_norm, {L, K});
-  visit("finished_value_norms", f.value_norms, {L, K, N});
-  visit("finished_key_norms", f.key_norms, {L, K, N});
-  visit("finished_score_means", f.score_means, {L, H, N});
-  visit("finished_cosine_means", f.cosine_means, {L, H, N});
-  visit("finished_norm_means", f.norm_means, {L, H, N});
-  visit("finished_flow", f.flow, {L, R, R});
 }
 
 template <typename T>
@@ -231,9 +232,13 @@ void write_trace(const std::filesystem::path& path, const Trace& trace) {
   arrays["layers"] = NpyArray::of(trace.layers, {trace.L()});
   arrays["steps"] = NpyArray::of(trace.steps.steps, {trace.S()});
   write_regions(trace.regions, arrays);
-  visit_arrays(trace, [&](const char* name, const auto& values, const Shape& shape) {
-    if (std::ssize(values) == element_count(shape)) arrays[name] = array_of(values, shape);
-  });
+  for (const TraceArray& array : trace_arrays()) {
+    const Shape shape = array.shape_in(trace);
+    array.visit(trace, [&](const auto& values) {
+      if (std::ssize(values) == element_count(shape))
+        arrays[std::string(array.name)] = array_of(values, shape);
+    });
+  }
   write_npz(path, arrays);
 }
 
@@ -254,8 +259,9 @@ Trace read_trace(const std::filesystem::path& path) {
   trace.steps.steps = arrays.integers("steps");
   trace.regions = read_regions(arrays, trace.N(), place);
   if (trace.G() < 0) fail("{}: the prompt has {} tokens of {}", place, trace.prompt_length, trace.N());
-  visit_arrays(trace,
-               [&](const char* name, auto& values, const Shape& shape) { arrays.read(name, values, shape); });
+  for (const TraceArray& array : trace_arrays()) {
+    array.visit(trace, [&](auto& values) { arrays.read(array.name.data(), values, array.shape_in(trace)); });
+  }
   check_trace(trace, place);
   return trace;
 }

@@ -230,8 +230,8 @@ TableBlock model_table(const StudyView& view) {
                   {.name = "weights", .kind = ColumnKind::kText, .definition = "fingerprint"}},
       .rows = {}};
   for (const StudiedModel& m : view.models()) {
-    table.rows.push_back({m.name, m.kind == ModelKind::kMasked ? "masked diffusion" : "autoregressive",
-                          fmt::format("{} × {}", m.layers, m.heads), fmt::to_string(m.samples),
+    table.rows.push_back({m.name, std::string(name_of(m.writing)), fmt::format("{} × {}", m.layers, m.heads),
+                          fmt::to_string(m.samples),
                           m.answered > 0 ? fmt::format("{} of {}", m.correct, m.answered) : "–",
                           m.hash.substr(0, 12)});
   }

@@ -18,7 +18,7 @@ StudiedModel& model_of(StudyResult& result, const Trace& trace) {
     StudiedModel& made = result.models.emplace_back();
     made.name = h.model;
     made.hash = h.model_hash;
-    made.kind = h.kind;
+    made.writing = h.writing;
     made.layers = h.model_layers;
     made.heads = h.H;
     made.settings = h.settings;
@@ -91,7 +91,7 @@ void collect(StudyResult& result, Trace trace, const std::string& data) {
   if (std::ssize(model.examples) < result.options.examples) model.examples.push_back(std::move(trace));
 }
 
-QkExample qk_example(std::span<const float> queries, std::span<const float> keys, Index D, ModelKind kind) {
+QkExample qk_example(std::span<const float> queries, std::span<const float> keys, Index D, const Mask& mask) {
   const Index N = std::ssize(queries) / D;
   check(N <= kMaxQkPositions && queries.size() == keys.size(), "a matrix for a figure is small");
   const auto norm_at = [&](std::span<const float> x, Index i) {
@@ -108,7 +108,7 @@ QkExample qk_example(std::span<const float> queries, std::span<const float> keys
   for (Index j = 0; j < N; ++j) key_norms.push_back(norm_at(keys, j));
   for (Index i = 0; i < N; ++i) {
     const double query_norm = norm_at(queries, i);
-    const Index visible = kind == ModelKind::kCausal ? i + 1 : N;
+    const Index visible = mask.visible_keys(i, N);
     for (Index j = 0; j < visible; ++j) {
       double score = 0;
       for (Index d = 0; d < D; ++d) {

@@ -17,12 +17,12 @@ namespace buoy {
 inline constexpr Index kMaxQkPositions = 1024;
 struct QkExample {
   Index layer = 0, head = 0;
-  std::vector<float> score, cosine, norm;  // [N, N]; queries × keys; NaN where a causal query may not look
+  std::vector<float> score, cosine, norm;  // [N, N]; queries × keys; NaN where a query may not look
 };
 
 struct StudiedModel {
   std::string name, hash;
-  ModelKind kind = ModelKind::kMasked;
+  Writing writing = Writing::kFillsMasks;
   Index layers = 0, heads = 0;
   Index samples = 0, answered = 0, correct = 0;  // answered: those whose right answer is known
   std::string settings;                          // as in the traces' headers
@@ -60,6 +60,6 @@ void collect(StudyResult& result, Trace trace, const std::string& data);
 Measurements mean_over_layers(const Measurements& measurements);
 
 // From a head's queries and keys, [N, D] each.
-QkExample qk_example(std::span<const float> queries, std::span<const float> keys, Index D, ModelKind kind);
+QkExample qk_example(std::span<const float> queries, std::span<const float> keys, Index D, const Mask& mask);
 
 }  // namespace buoy

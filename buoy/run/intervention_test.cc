@@ -77,7 +77,7 @@ class Interventions : public testing::TestWithParam<const char*> {
     }
   }
 
-  bool causal() const { return model_.config().family->kind == ModelKind::kCausal; }
+  bool causal() const { return model_.config().family->writing == Writing::kAppends; }
   Index H() const { return model_.config().H; }
 
   std::vector<Generation> generate(std::span<const std::vector<TokenId>> prompts,
@@ -157,8 +157,7 @@ class Interventions : public testing::TestWithParam<const char*> {
   }
 
   std::set<Index> largest_excess(const std::vector<double>& r, std::size_t k) const {
-    const std::vector<double> null =
-        uniform_received(model_.config().family->kind, Rows::kAll, std::ssize(r));
+    const std::vector<double> null = uniform_received(model_.config().mask, Rows::kAll, std::ssize(r));
     std::vector<std::pair<double, Index>> order;
     for (std::size_t j = 0; j < r.size(); ++j) order.emplace_back(null[j] - r[j], static_cast<Index>(j));
     std::ranges::sort(order);
@@ -303,7 +302,7 @@ class Pinned : public Interventions {
     std::vector<std::vector<double>> sums(static_cast<std::size_t>(model_.config().L));
     for (std::size_t step = 0; step < seen.steps.size(); ++step) {
       const Index N = std::ssize(seen.tokens[step]);
-      const std::vector<double> null = uniform_received(model_.config().family->kind, Rows::kAll, N);
+      const std::vector<double> null = uniform_received(model_.config().mask, Rows::kAll, N);
       for (std::size_t l = 0; l < sums.size(); ++l) {
         std::vector<double> r = received(seen.steps[step].at({0, static_cast<Index>(l)}), N, heads);
         if (!causal()) sums[l].clear();

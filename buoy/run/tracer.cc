@@ -25,7 +25,7 @@ class RecordingObserver : public CancellingObserver {
   RecordingObserver(const TraceSource& source, std::vector<Recorder>& recorders)
       : CancellingObserver(source),
         recorders_(recorders),
-        kind_(source.model.config().family->kind),
+        cache_(source.model.config().family->cache),
         cached_(recorders.size(), 0) {}
 
   Tap* before_pass(std::span<const Pass> passes) override {
@@ -36,8 +36,8 @@ class RecordingObserver : public CancellingObserver {
                                      .tokens = pass.generation->tokens,
                                      .first_row = cached_[sample],
                                      .read_rows = pass.read_positions});
-      // A causal model keeps what it has seen; the next pass computes only what is new.
-      if (kind_ == ModelKind::kCausal) cached_[sample] = std::ssize(pass.generation->tokens);
+      // What is kept is not computed again: the next pass has only what is new.
+      if (cache_ == Cache::kAppend) cached_[sample] = std::ssize(pass.generation->tokens);
       tap_.recorders.push_back(&recorders_[sample]);
     }
     return &tap_;
@@ -49,7 +49,7 @@ class RecordingObserver : public CancellingObserver {
 
  private:
   std::vector<Recorder>& recorders_;
-  ModelKind kind_;
+  Cache cache_;
   std::vector<Index> cached_;
   RecorderTap tap_;
 };
@@ -173,7 +173,7 @@ QkExample record_qk(const Model& model, std::span<const TokenId> tokens, Index l
   const Index kv = head / (config.H / config.Hkv);
   QkExample made = qk_example(std::span(tap.queries).subspan(static_cast<std::size_t>(head) * size, size),
                               std::span(tap.keys).subspan(static_cast<std::size_t>(kv) * size, size),
-                              config.D, config.family->kind);
+                              config.D, config.mask);
   made.layer = layer;
   made.head = head;
   return made;

@@ -41,10 +41,6 @@ bool is_packed(const AttentionArgs& args, const AttentionSequence& s) {
   return s.T > kStripRows || args.D % kValueUnit != 0;
 }
 
-Index visible_keys(const AttentionArgs& args, const AttentionSequence& s, Index query) {
-  return args.mask == Mask::kFull ? s.k.rows() : s.first_position + query + 1;
-}
-
 }  // namespace
 
 // What the steps of one strip share.

@@ -99,42 +99,48 @@ class CpuBackend : public Backend {
     });
   }
 
+  void add_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override {
+    check(x.rows() == 1 || x.rows() == std::ssize(rows), "a row for each, or one for all");
+    for_rows(std::ssize(rows), [&](Index r) {
+      add_row(x.row<float>(x.rows() == 1 ? 0 : r), nullptr, out.cols(),
+              out.row<float>(rows[static_cast<std::size_t>(r)]));
+    });
+  }
+
   void attention(const AttentionArgs& args, const Tensor& out) override { attention_.run(args, out); }
 
   // Small layers are worked off tile by tile, each thread keeping its rows in cache from one end to the
   // other; in large ones the weights would not stay there, and operation by operation is faster. The bits are
   // the same.
-  void enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& qkv) override {
-    const auto& weights = static_cast<const CpuLinear&>(layer.qkv);
-    if (!stays_in_cache(weights.packed_bytes())) return Backend::enter_layer(layer, x, qkv);
+  void enter_layer(const LayerInput& layer, const Tensor& x, const Tensor& projected) override {
+    const auto& weights = static_cast<const CpuLinear&>(layer.projection);
+    if (!stays_in_cache(weights.packed_bytes())) return Backend::enter_layer(layer, x, projected);
     const std::vector<Tensor> normed = tiles(x.cols());
     for_tiles(x.rows(), [&](Index first, Index rows, std::size_t thread) {
-      const Tensor to = qkv.row_range(first, rows), mine = normed[thread].row_range(0, rows);
-      norm_rows(x.row_range(first, rows), layer.norm, layer.epsilon, mine);
+      const Tensor to = projected.row_range(first, rows), mine = normed[thread].row_range(0, rows);
+      norm_rows(x.row_range(first, rows), layer.norm, mine);
       weights.run_here(mine, Store::kOverwrite, to, scratch_[thread]);
-      for (Index r = 0; r < rows; ++r) {
-        const Index position = layer.positions[static_cast<std::size_t>(first + r)];
-        rope_row(to.row<float>(r), layer.rotated / layer.D, layer.D, layer.rope.cosines.row<float>(position),
-                 layer.rope.sines.row<float>(position));
-      }
+      for (Index r = 0; layer.rotation && r < rows; ++r) rotate(*layer.rotation, first + r, to.row<float>(r));
     });
   }
 
-  void leave_layer(const LayerOutput& layer, const Tensor& attended, const Tensor& x) override {
-    const auto& o = static_cast<const CpuLinear&>(layer.o);
-    const auto& gate_up = static_cast<const CpuLinear&>(layer.gate_up);
-    const auto& down = static_cast<const CpuLinear&>(layer.down);
+  void leave_layer(const LayerOutput& layer, const Tensor& mixed, const Tensor& x) override {
+    const auto* mlp = std::get_if<SwigluMlp>(&layer.feed_forward);
+    if (mlp == nullptr) return Backend::leave_layer(layer, mixed, x);
+    const auto& o = static_cast<const CpuLinear&>(layer.projection);
+    const auto& gate_up = static_cast<const CpuLinear&>(*mlp->gate_up);
+    const auto& down = static_cast<const CpuLinear&>(*mlp->down);
     if (o.packed_bytes() == 0 ||
         !stays_in_cache(o.packed_bytes() + gate_up.packed_bytes() + down.packed_bytes())) {
-      return Backend::leave_layer(layer, attended, x);
+      return Backend::leave_layer(layer, mixed, x);
     }
     const std::vector<Tensor> normed = tiles(x.cols()), wide = tiles(gate_up.outputs()),
                               gated = tiles(down.inputs());
     for_tiles(x.rows(), [&](Index first, Index rows, std::size_t thread) {
       const Tensor mine = x.row_range(first, rows), norm = normed[thread].row_range(0, rows);
       const Tensor up = wide[thread].row_range(0, rows), product = gated[thread].row_range(0, rows);
-      o.run_here(attended.row_range(first, rows), Store::kAdd, mine, scratch_[thread]);
-      norm_rows(mine, layer.norm, layer.epsilon, norm);
+      o.run_here(mixed.row_range(first, rows), Store::kAdd, mine, scratch_[thread]);
+      norm_rows(mine, layer.norm, norm);
       gate_up.run_here(norm, Store::kOverwrite, up, scratch_[thread]);
       for (Index r = 0; r < rows; ++r) {
         const float* gate = up.row<float>(r);
@@ -162,10 +168,20 @@ class CpuBackend : public Backend {
     return weight_bytes > 0 && weight_bytes <= kCachedWeightBytes;
   }
 
-  static void norm_rows(const Tensor& x, const Tensor& weight, float epsilon, const Tensor& out) {
-    for (Index r = 0; r < x.rows(); ++r) {
-      rms_norm_row(x.row<float>(r), weight.row<float>(0), x.cols(), epsilon, out.row<float>(r));
-    }
+  static void norm_rows(const Tensor& x, const Norm& norm, const Tensor& out) {
+    const auto run = [&](const RmsNorm& rms) {
+      for (Index r = 0; r < x.rows(); ++r) {
+        rms_norm_row(x.row<float>(r), rms.weight.row<float>(0), x.cols(), rms.epsilon, out.row<float>(r));
+      }
+    };
+    std::visit(run, norm);
+  }
+
+  // Row `number` of the pass, which lies at `row`.
+  static void rotate(const Rotation& rotation, Index number, float* row) {
+    const Index position = rotation.positions[static_cast<std::size_t>(number)];
+    rope_row(row, rotation.columns / rotation.D, rotation.D, rotation.table.cosines.row<float>(position),
+             rotation.table.sines.row<float>(position));
   }
 
   // One tile of working memory per thread.

@@ -105,12 +105,12 @@ void MeasureNorms(const Tensor& rows, Index D, Index kv, float* norms) {
 
 // Walks the queries in order; each adds the values it is the first to see.
 double MeasureUniformNorm(const AttentionArgs& args, const AttentionSequence& s, Index kv) {
-  const Index D = args.D, N = s.v.rows();
+  const Index D = args.D;
   std::vector<double> sum(static_cast<std::size_t>(D), 0.0);
   double norms = 0, last = 0;
   Index seen = 0;
   for (Index i = 0; i < s.T; ++i) {
-    const Index visible = args.mask == Mask::kFull ? N : s.first_position + i + 1;
+    const Index visible = visible_keys(args, s, i);
     if (visible > seen) {
       for (; seen < visible; ++seen) {
         const float* v = s.v.row<float>(seen) + kv * D;

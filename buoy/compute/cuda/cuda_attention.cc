@@ -170,6 +170,9 @@ struct CudaAttention::Plan {
 
 void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
   check_attention(args, out);
+  if (args.mask != Mask::kFull && args.mask != Mask::kCausal) {
+    fail("attention on the card: the mask is {}, expected full or causal", name_of(args.mask));
+  }
   settle();
   Plan plan;
   AttentionView view{.count = static_cast<int>(args.sequences.size()),

@@ -133,6 +133,20 @@ class CudaBackend : public Backend {
     if (!rows.empty()) copy(x, out, {.target = queue_->send(rows)});
   }
 
+  void add_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override {
+    check(x.rows() == 1 || x.rows() == std::ssize(rows), "a row for each, or one for all");
+    check(x.dtype() == DType::kF32 && out.dtype() == DType::kF32 && x.cols() == out.cols(),
+          "rows are added in float32");
+    if (rows.empty()) return;
+    queue_->add(add_to_rows, {.x = x.row<float>(0),
+                              .out = out.row<float>(0),
+                              .targets = queue_->send(rows),
+                              .x_stride = x.rows() == 1 ? 0 : x.stride(),
+                              .out_stride = out.stride(),
+                              .rows = std::ssize(rows),
+                              .cols = out.cols()});
+  }
+
   void attention(const AttentionArgs& args, const Tensor& out) override { attention_.run(args, out); }
   void settle() override { attention_.settle(); }
 

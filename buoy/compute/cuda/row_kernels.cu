@@ -154,6 +154,14 @@ __global__ void swiglu_kernel(SwigluArgs a) {
 }
 
 // Rounded after every step, as the host's code is.
+__global__ void add_rows_kernel(AddRowsArgs a) {
+  const Index i = thread_index();
+  if (i >= a.rows * a.cols) return;
+  const Index r = i / a.cols, c = i % a.cols;
+  float* out = a.out + a.targets[r] * a.out_stride + c;
+  *out = __fadd_rn(*out, a.x[r * a.x_stride + c]);
+}
+
 __global__ void guide_kernel(GuideArgs a) {
   const Index i = thread_index();
   if (i >= a.rows * a.cols) return;
@@ -254,6 +262,12 @@ void swiglu_rows(const SwigluArgs& a, cudaStream_t stream) {
     }
   });
   check_launch("swiglu");
+}
+
+void add_to_rows(const AddRowsArgs& a, cudaStream_t stream) {
+  if (a.rows * a.cols == 0) return;
+  add_rows_kernel<<<blocks_for(a.rows * a.cols), kThreads, 0, stream>>>(a);
+  check_launch("add rows");
 }
 
 void guide_rows(const GuideArgs& a, cudaStream_t stream) {

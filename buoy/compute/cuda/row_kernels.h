@@ -53,6 +53,15 @@ struct SwigluArgs {
 };
 void swiglu_rows(const SwigluArgs& args, cudaStream_t stream);
 
+// Row targets[r] of out += row r of x, float32. Stride 0: one row for all.
+struct AddRowsArgs {
+  const float* x;
+  float* out;
+  const Index* targets;
+  Index x_stride, out_stride, rows, cols;
+};
+void add_to_rows(const AddRowsArgs& args, cudaStream_t stream);
+
 // conditional ← unconditional + (scale + 1)·(conditional − unconditional), float32.
 struct GuideArgs {
   float* conditional;

@@ -21,7 +21,7 @@ struct Head {
     if (s.key_bias.empty()) return 0;
     return s.key_bias[static_cast<std::size_t>(std::ssize(s.key_bias) == N ? j : h * N + j)];
   }
-  Index visible(Index i) const { return args.mask == Mask::kFull ? N : s.first_position + i + 1; }
+  Index visible(Index i) const { return visible_keys(args, s, i); }
 };
 
 double dot(const float* a, const float* b, Index n) {

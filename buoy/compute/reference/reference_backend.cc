@@ -133,6 +133,15 @@ class ReferenceBackend : public Backend {
     }
   }
 
+  void add_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override {
+    check(x.rows() == 1 || x.rows() == std::ssize(rows), "a row for each, or one for all");
+    for (Index r = 0; r < std::ssize(rows); ++r) {
+      const float* from = x.row<float>(x.rows() == 1 ? 0 : r);
+      float* to = out.row<float>(rows[static_cast<std::size_t>(r)]);
+      for (Index c = 0; c < out.cols(); ++c) to[c] += from[c];
+    }
+  }
+
   void attention(const AttentionArgs& args, const Tensor& out) override { reference_attention(args, out); }
 
   void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override {

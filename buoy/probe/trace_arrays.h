@@ -1,0 +1,76 @@
+// Every numeric array of a trace, declared once: its name in the file, where it is, its shape, what must hold
+// of it, and what it would be if attention were uniform. Writing, reading, checking and the null model go
+// over it.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "buoy/probe/trace.h"
+
+namespace buoy {
+
+// When an array is there: always, if it was asked for, or if the rows that wrote the answer were.
+enum class Presence { kAlways, kIfAsked, kWithAnswerRows };
+
+// What must hold, beside the size and that no number is NaN or infinite.
+enum class Holds {
+  kNothingMore,
+  kRowsSumToOne,        // over the last dimension
+  kRowsSumToOneOrZero,  // the same; 0 where a region has no positions
+  kPosition,            // -1 … N - 1
+  kKeyCount,            // 0 … N
+  kLength,              // 1 … N
+};
+
+// What uniform attention makes of an array. With S in its shape: at each step, over the keys there were.
+enum class UnderUniform {
+  kSame,          // it is not about where attention goes
+  kZero,          // scores and cosines: no key is favoured
+  kReceived,      // by every key, from all rows
+  kReceivedRead,  // from the rows that are read
+  kFlow,          // between regions
+  kRowEntropy,    // mean over all rows
+  kOutputNorm,    // the uniform_norm that was measured beside it
+  kRowArgmax,     // of one row with the keys it could see: the first of them,
+  kRowWeight,     // the weight of each,
+  kRowLogKeys,    // the entropy,
+  kRowEvidence,   // the mass on the evidence
+};
+
+using ArrayPlace = std::variant<std::vector<float>*, std::vector<double>*, std::vector<Index>*,
+                                std::vector<std::int32_t>*, std::vector<std::int8_t>*>;
+
+struct TraceArray {
+  std::string_view name;
+  std::string_view shape;  // letters of docs/trace.md: N, G, S, L, H, K (key heads), R
+  ArrayPlace (*place)(Trace& trace);
+  Presence presence;
+  Holds holds;
+  UnderUniform under_uniform;
+
+  Shape shape_in(const Trace& trace) const;
+  bool has_steps() const { return shape.front() == 'S'; }
+
+  // body(values), a vector of the array's own type.
+  template <class Body>
+  void visit(Trace& trace, const Body& body) const {
+    std::visit([&](auto* values) { body(*values); }, place(trace));
+  }
+  template <class Body>
+  void visit(const Trace& trace, const Body& body) const {
+    // place() only finds the member; nothing is written.
+    std::visit([&](const auto* values) { body(*values); }, place(const_cast<Trace&>(trace)));
+  }
+};
+
+// The table.
+std::span<const TraceArray> trace_arrays();
+
+// The other arrays of the file, from which the sizes follow: header, tokens, regions, layers and steps.
+std::span<const std::string_view> frame_arrays();
+
+}  // namespace buoy
