@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/cli/tracing.h"
+#include "buoy/io/json.h"
 #include "buoy/run/eval.h"
 
 namespace buoy {

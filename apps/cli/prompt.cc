@@ -14,7 +14,7 @@ namespace {
 std::string as_chat(const std::string& text, const std::filesystem::path& model_directory) {
   const std::optional<ChatTemplate> chat = ChatTemplate::load(model_directory);
   if (!chat) fail("{}: has no chat template, so --chat cannot be used", model_directory.string());
-  return chat->render(Json::array({{{"role", "user"}, {"content", text}}}), GenerationPrompt::kAdd);
+  return chat->render(std::vector<ChatMessage>{{"user", text}}, GenerationPrompt::kAdd);
 }
 
 }  // namespace
