@@ -25,10 +25,11 @@ function(buoy_batch target)
   endforeach()
 endfunction()
 
-# buoy_room(name USES libs… TESTS_USE libs… WITHOUT patterns… APART patterns…): a static library from buoy/name/**.cc, and
-# name_test from buoy/name/**_test.cc. Paths that match a pattern of WITHOUT are left out, those of APART compiled one by one.
+# buoy_room(name USES libs… TESTS_USE libs… WITHOUT patterns… APART patterns… BATCH_TESTS): a static library from
+# buoy/name/**.cc, and name_test from buoy/name/**_test.cc. Paths that match a pattern of WITHOUT are left out, those of
+# APART compiled one by one, tests too unless BATCH_TESTS is given: they like to call their helpers by the same names.
 function(buoy_room name)
-  cmake_parse_arguments(ROOM "" "" "USES;TESTS_USE;WITHOUT;APART" ${ARGN})
+  cmake_parse_arguments(ROOM "BATCH_TESTS" "" "USES;TESTS_USE;WITHOUT;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/buoy/${name}/*.cc)
   foreach(pattern ${ROOM_WITHOUT})
     list(FILTER sources EXCLUDE REGEX "/buoy/${name}/${pattern}")
@@ -47,7 +48,9 @@ function(buoy_room name)
   if(BUOY_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE buoy_${name} ${ROOM_TESTS_USE} buoy_testing GTest::gtest_main)
-    buoy_batch(${name}_test)
+    if(ROOM_BATCH_TESTS)
+      buoy_batch(${name}_test)
+    endif()
     # Tests are compiled more often than they are waited for.
     target_compile_options(${name}_test PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
     add_dependencies(unit_tests ${name}_test)

@@ -43,12 +43,12 @@ std::string plain_digits(double value) {
   return whole ? fmt::format("{}", static_cast<Index>(value)) : fmt::format("{}", value);
 }
 
+// "a number", "a whole number, 1 to 1024".
 template <typename T>
 std::string expected_number(const OptionInfo& option) {
-  if (option.limits) return describe(*option.limits);
-  if constexpr (std::is_same_v<T, double>) return "a number";
-  return fmt::format("a whole number from {} to {}", std::numeric_limits<T>::min(),
-                     std::numeric_limits<T>::max());
+  const std::string kind = std::is_floating_point_v<T> ? "a number" : "a whole number";
+  if (option.limits) return kind + ", " + describe(*option.limits);
+  return std::is_unsigned_v<T> ? kind + ", at least 0" : kind;
 }
 
 bool is_within(double value, const Limits& limits) {
@@ -60,14 +60,16 @@ template <typename T>
 T parse_number(const OptionInfo& option, const std::string& text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = end == text.data() + text.size() && !text.empty();
-  if (is_number && error == std::errc::result_out_of_range) {
-    fail_usage("{} is {}, expected {}", option.name, text, expected_number<T>(option));
+  const bool is_read = end == text.data() + text.size() && !text.empty();
+  if (is_read && error == std::errc::result_out_of_range && !(option.limits && option.limits->high)) {
+    fail_usage("{} is {}, expected a number from {} to {}", option.name, text,
+               std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max());
   }
-  if (!is_number || error != std::errc{} || !std::isfinite(static_cast<double>(value))) {
-    const char* kind = std::is_same_v<T, double> ? "a number" : "a whole number";
-    fail_usage("{} is \"{}\", expected {}{}", option.name, text, kind,
-               option.limits ? ", " + describe(*option.limits) : "");
+  if (is_read && error == std::errc::result_out_of_range) {
+    fail_usage("{} is {}, expected {}", option.name, text, describe(*option.limits));
+  }
+  if (!is_read || error != std::errc{} || !std::isfinite(static_cast<double>(value))) {
+    fail_usage("{} is \"{}\", expected {}", option.name, text, expected_number<T>(option));
   }
   if (option.limits && !is_within(static_cast<double>(value), *option.limits)) {
     fail_usage("{} is {}, expected {}", option.name, text, describe(*option.limits));
