@@ -8,10 +8,28 @@ if(BUOY_TESTS OR BUOY_BENCH)
   target_compile_definitions(buoy_testing PRIVATE BUOY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endif()
 
-# buoy_room(name USES libs… TESTS_USE libs… WITHOUT patterns…): a static library from buoy/name/**.cc, and name_test from
-# buoy/name/**_test.cc; paths that match one of the patterns are left out.
+# Compiles a target's files in batches: headers, not code, are what takes long to compile. Sources that match one of the
+# patterns stay apart. Names in unnamed namespaces must then differ within a room.
+function(buoy_batch target)
+  if(NOT BUOY_BATCH)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${BUOY_BATCH})
+  # The warning is for headers; in a batch every file looks like one.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  get_target_property(sources ${target} SOURCES)
+  foreach(pattern ${ARGN})
+    set(apart ${sources})
+    list(FILTER apart INCLUDE REGEX "${pattern}")
+    set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endforeach()
+endfunction()
+
+# buoy_room(name USES libs… TESTS_USE libs… WITHOUT patterns… APART patterns… BATCH_TESTS): a static library from
+# buoy/name/**.cc, and name_test from buoy/name/**_test.cc. Paths that match a pattern of WITHOUT are left out, those of
+# APART compiled one by one, tests too unless BATCH_TESTS is given: they like to call their helpers by the same names.
 function(buoy_room name)
-  cmake_parse_arguments(ROOM "" "" "USES;TESTS_USE;WITHOUT" ${ARGN})
+  cmake_parse_arguments(ROOM "BATCH_TESTS" "" "USES;TESTS_USE;WITHOUT;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/buoy/${name}/*.cc)
   foreach(pattern ${ROOM_WITHOUT})
     list(FILTER sources EXCLUDE REGEX "/buoy/${name}/${pattern}")
@@ -23,6 +41,7 @@ function(buoy_room name)
   set_property(GLOBAL APPEND PROPERTY BUOY_ROOMS ${name})
   target_include_directories(buoy_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(buoy_${name} PUBLIC ${ROOM_USES})
+  buoy_batch(buoy_${name} ${ROOM_APART})
   if(BUOY_SANITIZE)
     # Without any inlining whole models and the long tests take minutes; the tests themselves stay quick to compile.
     target_compile_options(buoy_${name} PRIVATE -O1)
@@ -30,6 +49,9 @@ function(buoy_room name)
   if(BUOY_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE buoy_${name} ${ROOM_TESTS_USE} buoy_testing GTest::gtest_main)
+    if(ROOM_BATCH_TESTS)
+      buoy_batch(${name}_test)
+    endif()
     # Tests are compiled more often than they are waited for.
     target_compile_options(${name}_test PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
     add_dependencies(unit_tests ${name}_test)

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const buoy::ChatTemplate chat = buoy::ChatTemplate::parse(source, tokens, "fuzz");
     const std::string text =
-        chat.render(messages, buoy::GenerationPrompt::kAdd, {.variables = Json::object(), .now = std::tm{}});
+        chat.render(messages, buoy::GenerationPrompt::kAdd, {.variables = nullptr, .now = std::tm{}});
     if (buoy::find_invalid_utf8(text)) std::abort();
   } catch (const buoy::Error& error) {
     if (std::strchr(error.what(), '\n') != nullptr) std::abort();  // an error is one line

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/cli/options.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/cancel.h"
 #include "buoy/base/error.h"
@@ -63,7 +64,8 @@ int run(int argc, char** argv) {
   buoy::add_index(app);
   buoy::add_export(app);
   buoy::add_inspect(app);
-  buoy::add_verify(app);
+  buoy::Command command(app);
+  buoy::add_verify(command);
   buoy::add_world(app);
   buoy::add_bench(app);
   app.footer("Run \"buoy VERB --help\" for a verb's options and examples.");

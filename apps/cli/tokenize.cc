@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "apps/cli/environment.h"
 #include "apps/cli/verb.h"
@@ -138,12 +139,13 @@ void decode(const Tokenizer& tokenizer, const Options& options) {
 std::string render_chat(const ChatTemplate& chat, Json input, const Options& options,
                         const std::string& place) {
   ChatOptions chat_options;
+  Json variables;
   if (input.is_object()) {
     if (!input.contains("messages")) fail("{}: the object has no \"messages\"", place);
     Json messages = std::move(input["messages"]);
     input.erase("messages");
-    chat_options.variables = std::move(input);
-    input = std::move(messages);
+    variables = std::exchange(input, std::move(messages));
+    chat_options.variables = &variables;
   }
   const GenerationPrompt prompt =
       options.no_generation_prompt ? GenerationPrompt::kOmit : GenerationPrompt::kAdd;

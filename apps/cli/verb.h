@@ -6,6 +6,8 @@
 
 namespace buoy {
 
+class Command;
+
 void add_analyze(CLI::App& root);
 void add_bench(CLI::App& root);
 void add_eval(CLI::App& root);
@@ -19,7 +21,7 @@ void add_inspect(CLI::App& root);
 void add_study(CLI::App& root);
 void add_tokenize(CLI::App& root);
 void add_trace(CLI::App& root);
-void add_verify(CLI::App& root);
+void add_verify(Command& command);
 void add_world(CLI::App& root);
 
 }  // namespace buoy

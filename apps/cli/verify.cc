@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/cli/model_flags.h"
+#include "apps/cli/options.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/decode/golden.h"
@@ -34,12 +35,12 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_verify(CLI::App& root) {
+void add_verify(Command& command) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = root.add_subcommand("verify", "Compare a model with results of another implementation");
-  options->model.add_to(*verb);
-  verb->add_option("--golden", options->golden, "The npz file with the results to meet")->required();
-  verb->footer(
+  Verb verb = command.verb("verify", "Compare a model with results of another implementation");
+  options->model.add_to(verb.parser());
+  verb.option("--golden", &options->golden, "The npz file with the results to meet").required();
+  verb.footer(
       "tools/dump_golden.py makes such a file from any checkpoint with your own PyTorch and transformers;\n"
       "docs/verify.md lists its arrays. Limits: logits 1e-4 of the largest, attentions 1e-4, tokens "
       "equal.\n\n"
@@ -47,7 +48,7 @@ void add_verify(CLI::App& root) {
       "  buoy verify --model tests/goldens/llada --golden tests/goldens/llada/golden.npz\n"
       "  python3 tools/dump_golden.py --model /models/Llama-3.1-8B -o llama.npz\n"
       "  buoy verify --model /models/Llama-3.1-8B --golden llama.npz\n");
-  verb->callback([options] { run(*options); });
+  verb.runs([options] { run(*options); });
 }
 
 }  // namespace buoy

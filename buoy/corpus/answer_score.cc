@@ -18,7 +18,7 @@ bool is_ascii_punctuation(char32_t c) {
 }
 
 // What \w matches in Python: letters, digits of any kind, underscore.
-bool is_word_character(char32_t c) {
+bool is_python_word_character(char32_t c) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
@@ -93,12 +93,12 @@ bool is_separator(char32_t c) {
 std::u32string drop_articles(const std::u32string& text) {
   std::u32string out;
   for (std::size_t i = 0; i < text.size();) {
-    if (!is_word_character(text[i])) {
+    if (!is_python_word_character(text[i])) {
       out += text[i++];
       continue;
     }
     const std::size_t begin = i;
-    while (i < text.size() && is_word_character(text[i])) ++i;
+    while (i < text.size() && is_python_word_character(text[i])) ++i;
     const std::u32string_view word = std::u32string_view(text).substr(begin, i - begin);
     const bool article = word == U"a" || word == U"an" || word == U"the";
     article ? out += U' ' : out += word;

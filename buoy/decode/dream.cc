@@ -22,7 +22,7 @@ std::vector<float> noise_levels(Index steps, double eps) {
   return levels;
 }
 
-struct Sampler {
+struct DreamSampler {
   const Model& model;
   const DreamOptions& options;
   SampleStreams streams;
@@ -119,7 +119,7 @@ std::vector<Generation> generate_dream(const Model& model, std::span<const std::
   check_options(options);
   check(model.config().family->sampler == SamplerKind::kDream, "the Dream sampler runs Dream models");
   const TokenId mask = *model.config().mask_id;
-  const Sampler sampler{model, options, streams};
+  const DreamSampler sampler{model, options, streams};
   std::vector<Generation> generations;
   for (const auto& prompt : prompts)
     generations.push_back(start_generation(prompt, options.gen_length, mask));

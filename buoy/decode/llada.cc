@@ -16,7 +16,7 @@ Index quota(Index M, Index S, Index i) {
   return M / S + (i < M % S ? 1 : 0);
 }
 
-struct Sampler {
+struct LladaSampler {
   const Model& model;
   const LladaOptions& options;
   SampleStreams streams;
@@ -118,7 +118,7 @@ std::vector<Generation> generate_llada(const Model& model, std::span<const std::
   check_options(options);
   check(model.config().family->sampler == SamplerKind::kLlada, "the LLaDA sampler runs LLaDA models");
   const TokenId mask = *model.config().mask_id;
-  const Sampler sampler{model, options, streams};
+  const LladaSampler sampler{model, options, streams};
   std::vector<Generation> generations;
   for (const auto& prompt : prompts)
     generations.push_back(start_generation(prompt, options.gen_length, mask));

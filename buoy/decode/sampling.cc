@@ -9,7 +9,7 @@
 namespace buoy {
 namespace {
 
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+constexpr double kLogZero = -std::numeric_limits<double>::infinity();
 
 std::vector<double> softmax(std::span<const double> logits) {
   const double largest = *std::ranges::max_element(logits);
@@ -29,7 +29,7 @@ void keep_top_p(std::vector<double>& logits, double top_p) {
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return p[a] > p[b]; });
   double before = 0;
   for (const std::size_t i : order) {
-    if (before > top_p) logits[i] = kMinusInfinity;
+    if (before > top_p) logits[i] = kLogZero;
     before += p[i];
   }
 }
@@ -41,7 +41,7 @@ void keep_top_k(std::vector<double>& logits, Index top_k) {
   const auto kth = sorted.begin() + (top_k - 1);
   std::ranges::nth_element(sorted, kth, std::greater<>());
   for (double& logit : logits) {
-    if (logit < *kth) logit = kMinusInfinity;
+    if (logit < *kth) logit = kLogZero;
   }
 }
 
@@ -84,7 +84,7 @@ TokenId choose_token(std::span<const double> probabilities, const SamplingOption
 
 TokenId gumbel_argmax(std::span<const float> logits, double temperature, const DrawKey& key) {
   TokenId best = 0;
-  double best_value = kMinusInfinity;
+  double best_value = kLogZero;
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const double value = logits[i] - temperature * std::log(-std::log(uniform(key, kGumbelDraws + i)));
     if (value > best_value) {

@@ -46,7 +46,7 @@ Range range_of(const Bars& bars) {
   return {data.low < 0 ? data.low - room : 0, data.high > 0 ? data.high + room : 0};
 }
 
-bool has_null(const Bars& bars) {
+bool any_null(const Bars& bars) {
   return std::ranges::any_of(bars.series, [](const BarSeries& s) {
     return std::ranges::any_of(s.bars, [](const Bar& bar) { return std::isfinite(bar.null); });
   });
@@ -143,7 +143,7 @@ std::vector<KeyEntry> key_of(const Bars& bars) {
           {bars.series[s].name, KeyShape::kBar, mix(series_color(static_cast<Index>(s)), kWhite, 0.12)});
     }
   }
-  if (has_null(bars)) key.push_back({bars.null_name, KeyShape::kDashes, kInk});
+  if (any_null(bars)) key.push_back({bars.null_name, KeyShape::kDashes, kInk});
   if (bars.reference) key.push_back({bars.reference->name, KeyShape::kDashes, kMark});
   return key;
 }

@@ -22,9 +22,8 @@ constexpr const char* kFamilies =
     "Noto Sans, Noto Sans Arabic, Noto Sans Hebrew, Noto Sans Devanagari, Droid Sans Fallback, Symbola, "
     "DejaVu Sans";
 constexpr double kPngScale = 300.0 / 72;
-// Every line of text has this height and baseline whatever font it falls back to, so that labels in different
-// scripts stand on one line.
-constexpr double kLineHeight = 1.2;
+// Every line of text has kLineHeight and this baseline whatever font it falls back to, so that labels in
+// different scripts stand on one line.
 constexpr double kBaseline = 0.95;
 constexpr double kHatchStep = 2.2;
 
@@ -40,7 +39,7 @@ using Context = std::unique_ptr<cairo_t, Deleter<cairo_destroy>>;
 using PatternPtr = std::unique_ptr<cairo_pattern_t, Deleter<cairo_pattern_destroy>>;
 using FontMap = std::unique_ptr<PangoFontMap, Deleter<g_object_unref>>;
 using TextContext = std::unique_ptr<PangoContext, Deleter<g_object_unref>>;
-using Layout = std::unique_ptr<PangoLayout, Deleter<g_object_unref>>;
+using PangoText = std::unique_ptr<PangoLayout, Deleter<g_object_unref>>;
 using FontDescription = std::unique_ptr<PangoFontDescription, Deleter<pango_font_description_free>>;
 using Attributes = std::unique_ptr<PangoAttrList, Deleter<pango_attr_list_unref>>;
 using FontOptions = std::unique_ptr<cairo_font_options_t, Deleter<cairo_font_options_destroy>>;
@@ -144,8 +143,8 @@ struct Canvas::State {
   Surface surface;
   Context cr;
 
-  Layout layout(std::string_view text, const TextStyle& style) const {
-    Layout out(pango_layout_new(text_context.get()));
+  PangoText layout(std::string_view text, const TextStyle& style) const {
+    PangoText out(pango_layout_new(text_context.get()));
     const FontDescription font(pango_font_description_new());
     pango_font_description_set_family_static(font.get(), kFamilies);
     pango_font_description_set_absolute_size(font.get(), style.size * PANGO_SCALE);
@@ -202,7 +201,7 @@ Size Canvas::measure(std::string_view text, const TextStyle& style) const {
 void Canvas::text(Point at, std::string_view text, const TextStyle& style) {
   if (text.empty()) return;
   cairo_t* cr = state_->cr.get();
-  const Layout layout = state_->layout(text, style);
+  const PangoText layout = state_->layout(text, style);
   const Placed placed = place(layout.get(), style);
   const bool up = style.turn == Turn::kUp;
   const Size seen = up ? Size{placed.size.height, placed.size.width} : placed.size;

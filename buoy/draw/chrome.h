@@ -58,5 +58,6 @@ double widest(const Canvas& canvas, const std::vector<std::string>& labels, cons
 inline constexpr double kTickLength = 2.5;
 inline constexpr double kTickLabelHeight = kTickLength + 1.0 + kSmallSize * 1.2;
 inline constexpr double kAxisTitleHeight = kTextSize * 1.2 + 1.5;
+inline constexpr double kPanelTitle = kTextSize * 1.2 + 2.5;
 
 }  // namespace buoy

@@ -13,7 +13,6 @@ namespace buoy {
 namespace {
 
 constexpr double kPanelGapX = 12, kPanelGapY = 10;
-constexpr double kPanelTitle = kTextSize * 1.2 + 2.5;
 constexpr double kLabelLeader = 9;  // between the end of a line and its name
 constexpr double kNullLine = 0.9;
 

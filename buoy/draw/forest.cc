@@ -17,7 +17,6 @@ constexpr double kGap = 9;       // between the columns
 constexpr double kRowGap = 5;    // below a row
 constexpr double kGroupGap = 4;  // above a heading
 constexpr double kMarkSize = 2.6;
-constexpr double kLineHeight = 1.2;
 
 const TextStyle kHeading = {.size = kTextSize, .weight = Weight::kBold};
 

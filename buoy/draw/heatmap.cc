@@ -16,7 +16,6 @@ namespace {
 // Larger cells show nothing more; numbers need the room.
 constexpr Size kLargestCell = {30, 20}, kLargestNumberedCell = {38, 26};
 constexpr double kPanelGap = 12;
-constexpr double kPanelTitle = kTextSize * 1.2 + 2.5;
 constexpr double kNarrowestFigure = 130;
 
 std::string place_of(const Heatmap& heatmap, std::size_t panel) {

@@ -15,6 +15,7 @@ inline constexpr double kTextWidth = 6.75 * 72;
 inline constexpr double kSmallSize = 6.5;  // ticks, bands, notes, numbers in cells
 inline constexpr double kTextSize = 7.5;   // axis titles, legends, panel titles
 inline constexpr double kTitleSize = 8.5;
+inline constexpr double kLineHeight = 1.2;  // of the type size
 
 inline constexpr double kHairline = 0.4;
 inline constexpr double kThinLine = 0.6;

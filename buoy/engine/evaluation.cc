@@ -34,13 +34,13 @@ Retrieve retriever(std::optional<Collection>& collection) {
 }
 
 // Everything that a run works on, the same on every rank.
-struct Plan {
+struct EvaluationPlan {
   std::vector<NamedItems> data;
   std::vector<Condition> conditions;
   std::optional<Collection> collection;
 };
 
-Json described(const EvaluationSettings& settings, const Plan& plan) {
+Json described(const EvaluationSettings& settings, const EvaluationPlan& plan) {
   Json json = describe_run(settings.run, plan.data);
   for (const Condition& c : plan.conditions) json["passages"].push_back(c.name());
   if (plan.collection) {
@@ -51,7 +51,7 @@ Json described(const EvaluationSettings& settings, const Plan& plan) {
   return json;
 }
 
-RunPlan plan_jobs(const TracingModel& model, Plan& plan) {
+RunPlan plan_jobs(const TracingModel& model, EvaluationPlan& plan) {
   RunPlan run{.sources = {model.source()}, .jobs = {}};
   const Retrieve retrieve = retriever(plan.collection);
   for (const NamedItems& set : plan.data) {
@@ -71,9 +71,9 @@ std::optional<EvaluatedRun> run_evaluation(Ranks& ranks, const EvaluationSetting
                                            RunObserver& observer) {
   const std::vector<NamedModel> models = read_models(settings.run);
   const auto warn = [&](const std::string& line) { observer.warn(line); };
-  Plan plan{.data = read_data(settings.run.data, settings.run.places, warn),
-            .conditions = read_conditions(settings),
-            .collection = {}};
+  EvaluationPlan plan{.data = read_data(settings.run.data, settings.run.places, warn),
+                      .conditions = read_conditions(settings),
+                      .collection = {}};
   if (!settings.collection.empty()) plan.collection.emplace(settings.collection);
   RunWork work;
   work.settings = described(settings, plan);

@@ -23,7 +23,7 @@ struct Sweep {
 };
 
 // The same on every rank; only heads are ranked later, by each model.
-struct Plan {
+struct StressPlan {
   std::vector<NamedItems> data;
   std::vector<Sweep> sweeps;
   std::vector<InterventionSettings> interventions;
@@ -31,13 +31,13 @@ struct Plan {
   int rank = 0;
 };
 
-Plan make_plan(const Ranks& ranks, const StressRunSettings& settings, std::span<const NamedModel> models,
-               const WarningSink& warnings) {
-  Plan plan{.data = read_data(settings.run.data, settings.run.places, warnings),
-            .sweeps = {},
-            .interventions = choose_interventions(settings.choice, settings.run.sampler, models),
-            .held_out = {},
-            .rank = ranks.rank()};
+StressPlan make_plan(const Ranks& ranks, const StressRunSettings& settings,
+                     std::span<const NamedModel> models, const WarningSink& warnings) {
+  StressPlan plan{.data = read_data(settings.run.data, settings.run.places, warnings),
+                  .sweeps = {},
+                  .interventions = choose_interventions(settings.choice, settings.run.sampler, models),
+                  .held_out = {},
+                  .rank = ranks.rank()};
   plan.held_out = held_out_items(settings.choice, plan.data, plan.interventions, warnings);
   std::vector<const Stressor*> seen;
   for (const std::string& text : settings.stressors) {
@@ -54,7 +54,7 @@ Plan make_plan(const Ranks& ranks, const StressRunSettings& settings, std::span<
   return plan;
 }
 
-Json described(const StressRunSettings& settings, const Plan& plan) {
+Json described(const StressRunSettings& settings, const StressPlan& plan) {
   Json json = describe_run(settings.run, plan.data);
   json["passages"] = settings.stress.passages;
   json["seed"] = settings.stress.seed;
@@ -69,8 +69,8 @@ Json described(const StressRunSettings& settings, const Plan& plan) {
 
 // Says which levels mean nothing to which models. Throws UsageError for one that means nothing to any, and
 // for levels that a sampler refuses.
-void check_samplers(const StressRunSettings& settings, const Plan& plan, std::span<const NamedModel> models,
-                    const WarningSink& warnings) {
+void check_samplers(const StressRunSettings& settings, const StressPlan& plan,
+                    std::span<const NamedModel> models, const WarningSink& warnings) {
   for (const Sweep& sweep : plan.sweeps) {
     if (sweep.data != &plan.data.front()) continue;
     for (const StressLevel& level : sweep.levels) {
@@ -89,7 +89,7 @@ void check_samplers(const StressRunSettings& settings, const Plan& plan, std::sp
 
 class Planner {
  public:
-  Planner(const StressRunSettings& settings, const Plan& plan, const TracingModel& model)
+  Planner(const StressRunSettings& settings, const StressPlan& plan, const TracingModel& model)
       : settings_(settings), plan_(plan), model_(model) {}
 
   RunPlan jobs() {
@@ -146,13 +146,13 @@ class Planner {
   }
 
   const StressRunSettings& settings_;
-  const Plan& plan_;
+  const StressPlan& plan_;
   const TracingModel& model_;
   RunPlan made_;
   std::map<std::pair<std::string, const InterventionSettings*>, Index> variants_;
 };
 
-StressResult result_of(const Plan& plan, const std::vector<NamedModel>& models,
+StressResult result_of(const StressPlan& plan, const std::vector<NamedModel>& models,
                        const std::vector<SampleResult>& results) {
   StressOrder order;
   for (const NamedModel& m : models) {
@@ -175,7 +175,7 @@ std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunSettings& set
                                       RunObserver& observer) {
   const std::vector<NamedModel> models = read_models(settings.run);
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
-  Plan plan = make_plan(ranks, settings, models, warnings);
+  StressPlan plan = make_plan(ranks, settings, models, warnings);
   if (ranks.leads()) check_samplers(settings, plan, models, warnings);
   RunWork work;
   work.settings = described(settings, plan);

@@ -9,14 +9,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Job {
+struct TraceJob {
   TraceExample example;
   fs::path path;
 };
 
-std::vector<Job> plan_jobs(const TraceRunSettings& settings, const TracingModel& model,
-                           RunObserver& observer) {
-  std::vector<Job> jobs;
+std::vector<TraceJob> plan_traces(const TraceRunSettings& settings, const TracingModel& model,
+                                  RunObserver& observer) {
+  std::vector<TraceJob> jobs;
   const auto add = [&](TraceExample example) {
     const fs::path path = settings.output / trace_file_name(model.name(), example.item.id);
     jobs.push_back({std::move(example), path});
@@ -35,14 +35,14 @@ std::vector<Job> plan_jobs(const TraceRunSettings& settings, const TracingModel&
 }
 
 // Whether the trace is there already, made by the same model with the same settings.
-bool is_done(const Job& job, const TraceSource& source) {
+bool is_done(const TraceJob& job, const TraceSource& source) {
   if (!fs::exists(job.path)) return false;
   if (is_trace_of(read_trace(job.path), source, job.example)) return true;
   fail("{}: is there already, made by another model or with other settings; --overwrite replaces it",
        job.path.string());
 }
 
-void place(const TraceRunSettings& settings, std::vector<Job>& jobs) {
+void place(const TraceRunSettings& settings, std::vector<TraceJob>& jobs) {
   if (jobs.size() == 1 && settings.output.extension() == ".npz") {
     jobs[0].path = settings.output;
     return;
@@ -57,7 +57,7 @@ void place(const TraceRunSettings& settings, std::vector<Job>& jobs) {
 void run_traces(const TraceRunSettings& settings, RunObserver& observer) {
   const TracingModel model(settings.model, settings.sampler, settings.record, settings.prompt, &observer);
   observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
-  std::vector<Job> jobs = plan_jobs(settings, model, observer);
+  std::vector<TraceJob> jobs = plan_traces(settings, model, observer);
   place(settings, jobs);
   Index there = 0;
   const Index total = std::ssize(jobs);
@@ -68,7 +68,7 @@ void run_traces(const TraceRunSettings& settings, RunObserver& observer) {
     std::vector<fs::path> paths;
     // Each example keeps its own stream of random draws whatever was there before.
     while (std::ssize(batch) < count && first + std::ssize(batch) < total) {
-      const Job& job = jobs[static_cast<std::size_t>(first + std::ssize(batch))];
+      const TraceJob& job = jobs[static_cast<std::size_t>(first + std::ssize(batch))];
       if (!settings.overwrite && is_done(job, model.source())) break;
       batch.push_back(job.example);
       paths.push_back(job.path);

@@ -15,7 +15,6 @@ static_assert(std::endian::native == std::endian::little, "arrays are written as
 namespace buoy {
 namespace {
 
-constexpr std::size_t kMaxRank = 32;
 constexpr std::size_t kAlignment = 64;
 
 // Moves elements from Fortran order (first index fastest) to C order (last index fastest).
@@ -217,8 +216,8 @@ NpyArray parse_npy(std::span<const std::byte> bytes, std::string_view place) {
 }
 
 EncodedNpy::EncodedNpy(const NpyArray& array, std::string_view place) : array_(&array) {
-  if (array.shape.size() > kMaxRank) {
-    fail("{}: array has {} dimensions, numpy reads at most {}", place, array.shape.size(), kMaxRank);
+  if (array.shape.size() > kMaxNpyRank) {
+    fail("{}: array has {} dimensions, numpy reads at most {}", place, array.shape.size(), kMaxNpyRank);
   }
   const Index count = array.size();
   if (array.is_text) {

@@ -21,6 +21,8 @@ struct NpyHeader {
   Index data_bytes = 0;
 };
 
+inline constexpr std::size_t kMaxNpyRank = 32;  // the most dimensions that numpy reads
+
 // Bytes that are always enough to call npy_data_offset, unless the blob ends before.
 inline constexpr Index kNpyPreambleBytes = 12;
 

@@ -13,8 +13,7 @@ namespace buoy {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr Index kMaxHeaderBytes = 1 << 20;  // a hundred times what numpy itself accepts
-constexpr std::size_t kMaxRank = 32;
+constexpr Index kMaxNpyHeaderBytes = 1 << 20;  // a hundred times what numpy itself accepts
 constexpr Index kMaxEmptyStrings =
     1 << 16;  // '<U0' elements take no bytes, so the file's size does not bound them
 constexpr Index kMaxTextLength = Index{1} << 29;
@@ -89,7 +88,7 @@ class DictReader {
     expect('(');
     while (!accept(')')) {
       shape.push_back(size());
-      if (shape.size() > kMaxRank) fail("{}: shape has more than {} dimensions", place_, kMaxRank);
+      if (shape.size() > kMaxNpyRank) fail("{}: shape has more than {} dimensions", place_, kMaxNpyRank);
       const bool comma = accept(',');
       if (comma) continue;
       if (shape.size() == 1) bad("','");  // "(3)" is a number in Python, not a tuple
@@ -203,8 +202,8 @@ Index npy_data_offset(std::span<const std::byte> start, std::string_view place) 
   if (static_cast<Index>(start.size()) < preamble) fail("{}: truncated .npy header", place);
   Index length = 0;
   for (Index i = field - 1; i >= 0; --i) length = length << 8 | byte_at(start, kMagic.size() + 2 + i);
-  if (length > kMaxHeaderBytes) {
-    fail("{}: .npy header of {} bytes, expected at most {}", place, length, kMaxHeaderBytes);
+  if (length > kMaxNpyHeaderBytes) {
+    fail("{}: .npy header of {} bytes, expected at most {}", place, length, kMaxNpyHeaderBytes);
   }
   return preamble + length;
 }

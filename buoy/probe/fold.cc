@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "buoy/base/at.h"
+
 namespace buoy {
 namespace {
-
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
 
 void append_scaled(std::span<const double> values, double scale, std::vector<float>& out) {
   for (const double value : values) out.push_back(static_cast<float>(value * scale));

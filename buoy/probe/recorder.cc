@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "buoy/base/at.h"
 #include "buoy/base/error.h"
 #include "buoy/probe/fold.h"
 #include "buoy/probe/trace_arrays.h"
 
 namespace buoy {
 namespace {
-
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
 
 std::vector<Index> chosen_layers(const RecordSettings& settings, const ModelConfig& config) {
   std::vector<Index> layers = settings.layers;

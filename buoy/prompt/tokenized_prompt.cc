@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
+#include "buoy/base/at.h"
 #include "buoy/base/error.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {
-
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
 
 // The prompt inside a chat template: the same parts, shifted, with the template's words around them.
 PromptText wrap_in_chat(const PromptText& prompt, const ChatTemplate& chat) {

@@ -8,6 +8,7 @@
 
 #include "buoy/analysis/drift.h"
 #include "buoy/analysis/received.h"
+#include "buoy/base/at.h"
 #include "buoy/base/error.h"
 #include "buoy/report/study_figures.h"
 
@@ -16,10 +17,6 @@ namespace {
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr Index kLayerPanels = 4, kLabels = 9, kNeighbours = 8;
-
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
 
 // A panel being filled: steps × positions, and how much each column stands out.
 struct TemporalPanel {

@@ -6,15 +6,12 @@
 #include <fmt/format.h>
 
 #include "buoy/analysis/received.h"
+#include "buoy/base/at.h"
 #include "buoy/base/error.h"
 #include "buoy/report/study_figures.h"
 
 namespace buoy {
 namespace {
-
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
 
 // Cosine lies in a fixed range and has a sign; scores have a sign; norms do not.
 struct Kind {

@@ -1,6 +1,7 @@
 // Interventions on the bundled pair, seen through whole attention matrices that a second observer keeps.
 #include "buoy/intervene/intervention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>

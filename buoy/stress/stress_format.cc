@@ -41,15 +41,15 @@ std::string with_interval(const Summary& s, const char* sign) {
                      number(s.hi.value_or(s.mean)));
 }
 
-using Row = std::vector<std::string>;
+using Cells = std::vector<std::string>;
 
-std::string align(const std::vector<Row>& rows, std::size_t flush_left) {
+std::string align(const std::vector<Cells>& rows, std::size_t flush_left) {
   std::vector<Index> widths(rows[0].size(), 0);
-  for (const Row& row : rows) {
+  for (const Cells& row : rows) {
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], count_code_points(row[c]));
   }
   std::string out;
-  for (const Row& row : rows) {
+  for (const Cells& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
       const std::string space(static_cast<std::size_t>(widths[c] - count_code_points(row[c])), ' ');
@@ -60,10 +60,10 @@ std::string align(const std::vector<Row>& rows, std::size_t flush_left) {
   return out;
 }
 
-Row summary_row(const StressCurve& curve) {
+Cells summary_row(const StressCurve& curve) {
   const StressPoint* baseline = point_at(curve, curve.baseline);
   const StressPoint* worst = point_at(curve, curve.worst);
-  Row row = {std::string(curve.stressor->name), curve.data, curve.model};
+  Cells row = {std::string(curve.stressor->name), curve.data, curve.model};
   row.push_back(baseline ? fmt::to_string(baseline->scores[0].n) : "–");
   row.push_back(baseline ? fmt::format("{:.1f}", baseline->scores[0].mean) : "–");
   row.push_back(worst ? worst->level.text : "–");
@@ -124,9 +124,9 @@ std::string robustness_csv(const StressResult& result) {
 }
 
 std::string stress_text(const StressResult& result) {
-  std::vector<Row> rows = {
+  std::vector<Cells> rows = {
       {"stressor", "data", "model", "n", "baseline", "worst level", "there", "loss, paired", "slope", ""}};
-  std::vector<Row> stale = {{"stressor", "data", "model", "level", "n", "stale, %"}};
+  std::vector<Cells> stale = {{"stressor", "data", "model", "level", "n", "stale, %"}};
   for (const StressCurve& curve : result.curves) {
     rows.push_back(summary_row(curve));
     for (const StressPoint& point : curve.points) {

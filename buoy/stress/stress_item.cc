@@ -96,12 +96,12 @@ Lack needs_documents(const Question& q) {
   return q.level.text == "changed" ? needs_answer(q) : needs_gold(q);
 }
 
-struct Row {
+struct StressorRow {
   std::string_view stressor;
   Lack (*lacking)(const Question&);
   QaItem (*apply)(const StressJob&);  // nullptr: the item itself, cut to k passages
 };
-constexpr Row kRows[] = {
+constexpr StressorRow kRows[] = {
     {"irrelevant", needs_another, add_irrelevant},
     {"near-duplicates", needs_subject, add_near_duplicates},
     {"contradictions", needs_answer_and_room, add_contradictions},
@@ -119,8 +119,8 @@ constexpr Row kRows[] = {
 };
 
 // nullptr for what asks nothing of an item.
-const Row* row_of(const Stressor& stressor) {
-  const auto found = std::ranges::find(kRows, stressor.name, &Row::stressor);
+const StressorRow* row_of(const Stressor& stressor) {
+  const auto found = std::ranges::find(kRows, stressor.name, &StressorRow::stressor);
   return found == std::end(kRows) ? nullptr : &*found;
 }
 
@@ -128,7 +128,7 @@ const Row* row_of(const Stressor& stressor) {
 
 std::optional<std::string> lacking(const QaItem& item, const StressLevel& level,
                                    const StressOptions& options) {
-  const Row* row = row_of(*level.stressor);
+  const StressorRow* row = row_of(*level.stressor);
   return row == nullptr ? std::nullopt : row->lacking({.item = item, .level = level, .options = options});
 }
 
@@ -139,7 +139,7 @@ QaItem stress_item(const QaItem& item, Index number, const StressLevel& level, c
     fail_usage("item {}: {} (stressor {} needs {})", quote(item.id), *lack, level.name(),
                level.stressor->needs);
   }
-  const Row* row = row_of(*level.stressor);
+  const StressorRow* row = row_of(*level.stressor);
   if (row == nullptr || row->apply == nullptr) return cut_to(item, options.passages);
   return row->apply({.item = item, .number = number, .level = level, .pool = pool, .options = options});
 }

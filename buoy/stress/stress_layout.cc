@@ -1,6 +1,7 @@
 // Where passages stand: cut, filled, moved, parted, split.
 #include <algorithm>
 
+#include "buoy/base/at.h"
 #include "buoy/base/error.h"
 #include "buoy/corpus/words.h"
 #include "buoy/stress/stress_parts.h"
@@ -9,10 +10,6 @@
 
 namespace buoy {
 namespace {
-
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
 
 std::vector<QaPassage> pick(const QaItem& item, std::span<const Index> places) {
   std::vector<QaPassage> out;

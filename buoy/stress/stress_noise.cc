@@ -2,16 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "buoy/base/at.h"
 #include "buoy/base/error.h"
 #include "buoy/stress/stress_parts.h"
 #include "buoy/stress/stress_text.h"
 
 namespace buoy {
 namespace {
-
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
 
 // Puts passages in the place of such as are not gold, in a drawn order that starts the same for every number.
 void put_in_place_of_others(const StressJob& job, QaItem& item, std::vector<QaPassage> passages) {

@@ -2,8 +2,17 @@
 
 #include "buoy/base/error.h"
 #include "buoy/io/file.h"
+#include "buoy/io/json.h"
+#include "buoy/text/jinja/template.h"
 
 namespace buoy {
+
+struct ChatTemplate::Parts {
+  jinja::Template body;
+  Json special_tokens;
+  std::string place;
+};
+
 namespace {
 
 // The special tokens by role, as plain text. A null one is absent, hence undefined in the template.
@@ -66,21 +75,24 @@ std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& dire
 
 ChatTemplate ChatTemplate::parse(std::string_view source, const Json& special_tokens,
                                  const std::string& place) {
-  return ChatTemplate(jinja::Template::parse(source, place), special_tokens, place);
+  return ChatTemplate(
+      std::make_shared<const Parts>(Parts{jinja::Template::parse(source, place), special_tokens, place}));
 }
 
 std::string ChatTemplate::render(const Json& messages, GenerationPrompt prompt,
                                  const ChatOptions& options) const {
-  check_messages(messages, place_);
-  Json variables = special_tokens_;
+  check_messages(messages, parts_->place);
+  Json variables = parts_->special_tokens;
   // Hugging Face always hands these two over, none when not given.
   variables["tools"] = nullptr;
   variables["documents"] = nullptr;
-  if (!options.variables.is_object()) fail("{}: the extra variables are not an object", place_);
-  for (const auto& [name, value] : options.variables.items()) variables[name] = value;
+  if (options.variables != nullptr) {
+    if (!options.variables->is_object()) fail("{}: the extra variables are not an object", parts_->place);
+    for (const auto& [name, value] : options.variables->items()) variables[name] = value;
+  }
   variables["messages"] = messages;
   variables["add_generation_prompt"] = prompt == GenerationPrompt::kAdd;
-  return body_.render(variables, options.now ? *options.now : local_time());
+  return parts_->body.render(variables, options.now ? *options.now : local_time());
 }
 
 std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, GenerationPrompt prompt,

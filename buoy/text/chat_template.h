@@ -3,13 +3,13 @@
 
 #include <ctime>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "buoy/io/json.h"
-#include "buoy/text/jinja/template.h"
+#include "buoy/io/json_fwd.h"
 
 namespace buoy {
 
@@ -22,7 +22,7 @@ struct ChatMessage {
 enum class GenerationPrompt { kOmit, kAdd };
 
 struct ChatOptions {
-  Json variables = Json::object();  // more variables for the template ("tools", "documents", …)
+  const Json* variables = nullptr;  // an object: more variables for the template ("tools", "documents", …)
   std::optional<std::tm> now;       // for strftime_now(); local time when absent
 };
 
@@ -45,12 +45,10 @@ class ChatTemplate {
                      const ChatOptions& options = {}) const;
 
  private:
-  ChatTemplate(jinja::Template body, Json special_tokens, std::string place)
-      : body_(std::move(body)), special_tokens_(std::move(special_tokens)), place_(std::move(place)) {}
+  struct Parts;
+  explicit ChatTemplate(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 
-  jinja::Template body_;
-  Json special_tokens_;
-  std::string place_;
+  std::shared_ptr<const Parts> parts_;  // shared by copies: never changed
 };
 
 }  // namespace buoy

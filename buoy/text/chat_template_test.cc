@@ -30,8 +30,8 @@ TEST(ChatTemplate, RendersMessages) {
 TEST(ChatTemplate, ToolsAreNoneUnlessGiven) {
   const Json messages = Json::array();
   EXPECT_EQ(simple().render(messages, GenerationPrompt::kOmit), "<s>");
-  EXPECT_EQ(simple().render(messages, GenerationPrompt::kOmit, {.variables = {{"tools", {1}}}, .now = {}}),
-            "<s>T");
+  const Json tools = {{"tools", {1}}};
+  EXPECT_EQ(simple().render(messages, GenerationPrompt::kOmit, {.variables = &tools, .now = {}}), "<s>T");
 }
 
 TEST(ChatTemplate, MessagesMustHaveRoles) {

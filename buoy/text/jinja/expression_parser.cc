@@ -8,7 +8,7 @@
 namespace buoy::jinja {
 namespace {
 
-constexpr Index kDeepest = 200;
+constexpr Index kDeepestExpression = 200;
 
 std::vector<ExpressionPtr> parts_of(ExpressionPtr a) {
   std::vector<ExpressionPtr> parts;
@@ -41,8 +41,8 @@ Value parse_real(const std::string& text, const Site& site) {
 // Bounds the recursion of the parser itself.
 struct ExpressionParser::Guard {
   explicit Guard(ExpressionParser& parser) : owner(parser) {
-    if (++owner.nesting_ > kDeepest)
-      fail_at(owner.cursor_.site(), "an expression is nested deeper than {}", kDeepest);
+    if (++owner.nesting_ > kDeepestExpression)
+      fail_at(owner.cursor_.site(), "an expression is nested deeper than {}", kDeepestExpression);
   }
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -63,7 +63,8 @@ ExpressionParser::Node ExpressionParser::make(ExpressionKind kind, Index line,
 
 void ExpressionParser::deepen(Expression& node, const ExpressionPtr& part) const {
   if (part) node.depth = std::max(node.depth, part->depth + 1);
-  if (node.depth > kDeepest) fail_at(cursor_.site(), "an expression is nested deeper than {}", kDeepest);
+  if (node.depth > kDeepestExpression)
+    fail_at(cursor_.site(), "an expression is nested deeper than {}", kDeepestExpression);
 }
 
 void ExpressionParser::attach(Expression& node, std::vector<Argument> arguments) const {

@@ -6,7 +6,7 @@
 namespace buoy::jinja {
 namespace {
 
-constexpr Index kDeepest = 50;
+constexpr Index kDeepestBlock = 50;
 
 class StatementParser {
  public:
@@ -14,7 +14,8 @@ class StatementParser {
 
   // Statements up to the end, or up to a block whose name is in `enders` (left unread after `{%`).
   Block parse_block(const std::vector<std::string_view>& enders) {
-    if (++nesting_ > kDeepest) fail_at(cursor_.site(), "blocks are nested deeper than {}", kDeepest);
+    if (++nesting_ > kDeepestBlock)
+      fail_at(cursor_.site(), "blocks are nested deeper than {}", kDeepestBlock);
     Block block;
     while (true) {
       if (cursor_.at(TokenKind::kEnd)) {

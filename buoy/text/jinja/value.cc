@@ -10,10 +10,10 @@
 namespace buoy::jinja {
 namespace {
 
-constexpr Index kDeepest = 100;
+constexpr Index kDeepestValue = 100;
 
 Value convert(const Json& json, const Site& site, Index depth) {
-  if (depth > kDeepest) fail_at(site, "a variable is nested deeper than {} levels", kDeepest);
+  if (depth > kDeepestValue) fail_at(site, "a variable is nested deeper than {} levels", kDeepestValue);
   switch (json.type()) {
     case Json::value_t::null:
       return None{};
