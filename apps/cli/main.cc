@@ -65,6 +65,7 @@ int run(int argc, char** argv) {
   buoy::add_export(app);
   buoy::add_inspect(app);
   buoy::Command command(app);
+  buoy::add_attention(command);
   buoy::add_verify(command);
   buoy::add_world(app);
   buoy::add_bench(app);

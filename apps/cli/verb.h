@@ -21,6 +21,7 @@ void add_inspect(CLI::App& root);
 void add_study(CLI::App& root);
 void add_tokenize(CLI::App& root);
 void add_trace(CLI::App& root);
+void add_attention(Command& command);
 void add_verify(Command& command);
 void add_world(CLI::App& root);
 

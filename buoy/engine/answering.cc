@@ -26,9 +26,9 @@ SampleKey seen_key(const SampleResult& r) {
 
 }  // namespace
 
-std::unique_ptr<RunStore> answer_all(Ranks& ranks, const RunSettings& settings, const RunWork& work,
-                                     RunObserver& observer) {
-  std::unique_ptr<RunStore> store = ranks.leads() ? open_store(settings, work.settings) : nullptr;
+std::unique_ptr<RunStore> answer_all(Ranks& ranks, const RunSettings& settings, const Json& described,
+                                     const RunWork& work, RunObserver& observer) {
+  std::unique_ptr<RunStore> store = ranks.leads() ? open_store(settings, described) : nullptr;
   for (const std::string& name : settings.models) {
     const TracingModel model(settings.model(name, ranks.local_rank()), settings.sampler, {}, settings.prompt,
                              &observer);

@@ -19,16 +19,16 @@ struct RunPlan {
 };
 
 struct RunWork {
-  Json settings;  // what the answers depend on
   std::function<RunPlan(const TracingModel&)>
       plan;                               // called for each model, with the same result on every rank
   const CollectOptions* trace = nullptr;  // see EvalModel
 };
 
 // Opens or resumes OUTPUT/run.db, answers what is missing and gives the store back: on rank 0; the others get
-// nullptr when all is done. Throws Error, UsageError and Cancelled.
-std::unique_ptr<RunStore> answer_all(Ranks& ranks, const RunSettings& settings, const RunWork& work,
-                                     RunObserver& observer);
+// nullptr when all is done. `described` is everything that the answers depend on. Throws Error, UsageError
+// and Cancelled.
+std::unique_ptr<RunStore> answer_all(Ranks& ranks, const RunSettings& settings, const Json& described,
+                                     const RunWork& work, RunObserver& observer);
 
 // What was seen while samples were answered; the dataset of a sample reads "DATA, CONDITION".
 SampleTable seen_table(const RunStore& store);

@@ -76,10 +76,10 @@ std::optional<EvaluatedRun> run_evaluation(Ranks& ranks, const EvaluationSetting
                       .collection = {}};
   if (!settings.collection.empty()) plan.collection.emplace(settings.collection);
   RunWork work;
-  work.settings = described(settings, plan);
   work.plan = [&](const TracingModel& model) { return plan_jobs(model, plan); };
   if (settings.trace) work.trace = &*settings.trace;
-  const std::unique_ptr<RunStore> store = answer_all(ranks, settings.run, work, observer);
+  const std::unique_ptr<RunStore> store =
+      answer_all(ranks, settings.run, described(settings, plan), work, observer);
   if (!store) return std::nullopt;
   ScoreOrder order;
   for (const NamedModel& m : models) order.models.push_back(m.name);

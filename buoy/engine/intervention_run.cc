@@ -73,14 +73,14 @@ std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionR
   Conditions conditions = with_controls(choose_interventions(settings.choice, settings.run.sampler, models));
   IntervenedRun made{.data = read_data(settings.run.data, settings.run.places, warn), .result = {}};
   RunWork work;
-  work.settings = described(settings, made.data, conditions);
   const std::vector<QaItem> held_out = held_out_items(settings.choice, made.data, conditions.settings, warn);
   work.plan = [&](const TracingModel& model) {
     rank_heads(model, held_out, settings.run.batch_size, conditions.settings, observer);
     return plan_jobs(settings, made.data, model, conditions);
   };
   if (settings.trace) work.trace = &*settings.trace;
-  const std::unique_ptr<RunStore> store = answer_all(ranks, settings.run, work, observer);
+  const std::unique_ptr<RunStore> store =
+      answer_all(ranks, settings.run, described(settings, made.data, conditions), work, observer);
   if (!store) return std::nullopt;
   const std::vector<SampleResult> results = store->results();
   write_samples(settings.run, results);

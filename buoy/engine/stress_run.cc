@@ -178,12 +178,12 @@ std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunSettings& set
   StressPlan plan = make_plan(ranks, settings, models, warnings);
   if (ranks.leads()) check_samplers(settings, plan, models, warnings);
   RunWork work;
-  work.settings = described(settings, plan);
   work.plan = [&](const TracingModel& model) {
     rank_heads(model, plan.held_out, settings.run.batch_size, plan.interventions, observer);
     return Planner(settings, plan, model).jobs();
   };
-  const std::unique_ptr<RunStore> store = answer_all(ranks, settings.run, work, observer);
+  const std::unique_ptr<RunStore> store =
+      answer_all(ranks, settings.run, described(settings, plan), work, observer);
   if (!store) return std::nullopt;
   const std::vector<SampleResult> results = store->results();
   write_samples(settings.run, results);
