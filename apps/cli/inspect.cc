@@ -69,7 +69,9 @@ void print_table(const ModelConfig& c, const WeightReport& weights, const Memory
                                      "this machine's {})",
                                      bytes(needs.widened_bytes), bytes(physical_memory()))));
   row("", fmt::format("{} of activations for {} tokens{}", bytes(needs.activation_bytes), needs.tokens,
-                      causal ? fmt::format(", {} of keys and values", bytes(needs.cache_bytes)) : ""));
+                      c.family->cache == Cache::kAppend
+                          ? fmt::format(", {} of keys and values", bytes(needs.cache_bytes))
+                          : ""));
   if (const auto card = find_card()) row("card", describe_card(*card, weights, needs));
 }
 

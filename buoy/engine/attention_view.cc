@@ -161,7 +161,7 @@ AttentionView view_attention(const LoadedModel& model, const std::vector<TokenId
   for (Index q = 0; q < N; ++q) {
     for (Index k = 0; k < N; ++k) view.received[at(k)] += view.weight(q, k) / static_cast<double>(N);
   }
-  view.null = uniform_received(config.family->mask, Rows::kAll, N);
+  view.null = uniform_received(config.mask, Rows::kAll, N);
   name_tokens(model, view);
   return view;
 }
