@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "buoy/base/at.h"
+#include "buoy/text/visible_text.h"
 
 namespace buoy {
 namespace {
@@ -23,26 +24,30 @@ std::vector<Band> prompt_and_answer(const AttentionView& view) {
 
 Heatmap attention_heatmap(const AttentionView& view) {
   const Index N = view.N();
-  Heatmap map{
-      .note = fmt::format("{}, {}, layer {}, {}.", view.model,
-                          view.step ? fmt::format("before step {}", *view.step) : "finished sequence",
-                          view.layer, view.head ? fmt::format("head {}", *view.head) : "mean over heads"),
-      .width = kTextWidth,
-      .row_axis = {.title = "query"},
-      .column_axis = {.title = "key"},
-      .bands = prompt_and_answer(view),
-      .color = {.title = "attention", .scale = ValueScale::kSqrt, .low = 0}};
-  if (N <= kLabelledTokens) map.row_axis.labels = map.column_axis.labels = view.texts;
+  const bool small = N <= kLabelledTokens;
+  std::string note =
+      fmt::format("{}, {}, layer {}, {}.", view.model,
+                  view.step ? fmt::format("before step {}", *view.step) : "finished sequence", view.layer,
+                  view.head ? fmt::format("head {}", *view.head) : "mean over heads");
+  if (!view.writing.empty()) {
+    note += fmt::format(" Rows that write at this step: {}.", fmt::join(view.writing, ", "));
+  }
+  Heatmap map{.note = note,
+              .width = kTextWidth,
+              .row_axis = {.title = "query"},
+              .column_axis = {.title = "key"},
+              .bands = prompt_and_answer(view),
+              .color = {.title = "attention", .scale = ValueScale::kSqrt, .low = 0}};
   HeatmapPanel panel{.title = "", .rows = N, .columns = N, .values = view.weights};
-  for (const Index key : view.strongest_keys(kNamedKeys)) {
-    if (N > kLabelledTokens) {
-      panel.labels.push_back({.column = key, .text = view.texts[at(key)], .weight = view.received[at(key)]});
+  if (small) {
+    for (const std::string& text : view.texts) map.row_axis.labels.push_back(visible_token(text));
+    map.column_axis.labels = map.row_axis.labels;
+  } else {
+    for (const Index key : view.strongest_keys(kNamedKeys)) {
+      panel.labels.push_back(
+          {.column = key, .text = visible_token(view.texts[at(key)]), .weight = view.received[at(key)]});
     }
   }
-  for (const Index row : view.writing) {
-    panel.outlined.push_back({.row_begin = row, .row_end = row + 1, .column_begin = 0, .column_end = N});
-  }
-  if (!view.writing.empty()) map.outline_name = "row that writes";
   map.panels = {std::move(panel)};
   return map;
 }

@@ -6,7 +6,8 @@
 
 namespace buoy {
 
-// Weights as they are, on a square root scale; the strongest keys are named, the rows that write outlined.
+// Weights as they are, on a square root scale. Tokens are named where there is room for all, else the keys
+// that receive most.
 Heatmap attention_heatmap(const AttentionView& view);
 
 }  // namespace buoy
