@@ -82,6 +82,22 @@ TEST_F(Store, RefusesOtherSettingsAndSaysWhich) {
       << message;
 }
 
+TEST_F(Store, RefusesSettingsThatLackOneItWasBegunWith) {
+  { RunStore begun(path_, settings_); }
+  Json other = settings_;
+  other.erase("data");
+  const std::string message = message_of([&] { RunStore(path_, other); });
+  EXPECT_NE(message.find("other settings: /data/a was \"x1\", now absent"), std::string::npos) << message;
+}
+
+TEST(SettingsDifference, NamesWhatChangedWentAndCame) {
+  const Json a = {{"x", 1}, {"y", {{"z", "s"}, {"w", true}}}},
+             b = {{"x", 2}, {"y", {{"z", "s"}}}, {"v", {3}}};
+  EXPECT_EQ(settings_difference(a, b), "/x was 1, now 2; /y/w was true, now absent; /v/0 was absent, now 3");
+  EXPECT_EQ(settings_difference(b, a), "/x was 2, now 1; /v/0 was 3, now absent; /y/w was absent, now true");
+  EXPECT_EQ(settings_difference(a, a), "");
+}
+
 TEST_F(Store, IsOpenOnceAtATime) {
   const RunStore first(path_, settings_);
   EXPECT_NE(message_of([&] { RunStore(path_, settings_); }).find("another process has this run open"),
