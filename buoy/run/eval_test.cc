@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "buoy/base/error.h"
+#include "buoy/io/count_syncs.h"
 #include "buoy/io/json.h"
 #include "buoy/run/eval_table.h"
 
@@ -68,6 +69,13 @@ TEST_F(Store, AddsAllOfABatchOrNothing) {
   EXPECT_THROW(store.add(std::vector{result("m", "t", "none", 1, 1), result("m", "t", "none", 0, 1)}), Error);
   EXPECT_EQ(store.results().size(), 1u);
   EXPECT_EQ(store.done().size(), 1u);
+}
+
+TEST_F(Store, IsOnDiskWhenAddReturns) {
+  RunStore store(path_, settings_);
+  SyncedFiles::take();
+  store.add(std::vector{result("m", "t", "none", 0, 1)});
+  EXPECT_EQ(SyncedFiles::take(), std::vector{fs::canonical(directory_).string() + "/run.db-wal"});
 }
 
 TEST_F(Store, RefusesOtherSettingsAndSaysWhich) {
