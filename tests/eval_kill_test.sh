@@ -22,7 +22,7 @@ before=0
 while [ $kills -lt 5 ] && { [ $kills -lt 3 ] || [ $((total - before)) -gt $((total / 3)) ]; }; do
   (run "$work/broken") &
   pid=$!
-  python3 -B "$root/tests/kill_when_stored.py" "$work/broken/run.db" $pid $((before + 1)) || { echo "FAIL: after $kills kills"; cat "$work/broken.log"; exit 1; }
+  python3 -B "$root/tests/kill_when_stored.py" "$work/broken/run.db" $pid $before || { echo "FAIL: after $kills kills"; cat "$work/broken.log"; exit 1; }
   wait $pid 2>/dev/null || true
   now=$(stored "$work/broken")
   [ "$now" -gt "$before" ] || { echo "FAIL: $before samples before the kill, $now after"; exit 1; }

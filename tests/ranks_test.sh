@@ -40,7 +40,7 @@ while [ -z "$worker" ] && kill -0 $job 2>/dev/null && [ $SECONDS -lt $deadline ]
   sleep 0.02
 done
 [ -n "$worker" ] || { echo "FAIL: found no rank 2"; cat "$work/log"; exit 1; }
-python3 -B "$root/tests/kill_when_stored.py" "$work/broken/run.db" "$worker" 1 || { echo "FAIL: no kill"; cat "$work/log"; exit 1; }
+python3 -B "$root/tests/kill_when_stored.py" "$work/broken/run.db" "$worker" 0 || { echo "FAIL: no kill"; cat "$work/log"; exit 1; }
 wait $job && { echo "FAIL: the job went on without its rank"; exit 1; }
 kept=$(python3 -c "import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute('select count(*) from samples').fetchone()[0])" "$work/broken/run.db")
 [ "$kept" -gt 0 ] || { echo "FAIL: no sample was kept from the job that ended"; exit 1; }
