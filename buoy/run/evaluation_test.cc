@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "buoy/base/testing.h"
-#include "buoy/decode/sampler.h"
 #include "buoy/io/json.h"
 #include "buoy/io/test_support.h"
 #include "buoy/model/test_support.h"
@@ -25,13 +24,9 @@ class Evaluation : public testing::Test {
   }
 
   TraceSource source_of(const ScriptedModel& model) const {
-    const SamplerSettings sampler{.gen_length = 4, .temperature = 1, .seed = 7, .steps = 2};
     return {.model = model,
             .tokenizer = tokenizer_,
-            .generate = [&model, sampler](std::span<const std::vector<TokenId>> prompts,
-                                          GenerationObserver* observer, SampleStreams streams) {
-              return generate(model, prompts, sampler, observer, streams);
-            }};
+            .sampler = {.gen_length = 4, .temperature = 1, .seed = 7, .steps = 2}};
   }
 
   // Five items for each variant, those of the two in turn.
