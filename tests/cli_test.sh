@@ -158,6 +158,7 @@ expect 2 'one half of such a pass' intervene mask-bos --cfg-scale 1 -o "$work/no
 expect 2 'pin-epsilon has no effect without pin-anchors' intervene mask-bos --pin-epsilon 2 -m mini-arm -o "$work/none"
 expect 2 'at-layers has no effect without an intervention' stress --at-layers 1 -m mini-arm "${quick[@]}" -o "$work/none"
 expect 2 'steps=4 means nothing to mini-arm' stress steps=4 -m mini-arm "${quick[@]}" -o "$work/none"
+expect 2 'steps=4 has no effect with threshold' stress steps=2,4 --threshold 0.9 -m mini-mdm --limit 1 --gen-length 4 -o "$work/none"
 expect 2 'stress-limit has no effect with --quick' study --quick --stress-limit 2 -o "$work/none"
 expect 2 'log-samples has no effect with --quick' study --quick --log-samples -o "$work/none"
 head -1 "$data" >"$work/one.jsonl"

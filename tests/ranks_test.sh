@@ -28,25 +28,22 @@ sweep_args=(stress irrelevant=0,0.9 collection=as-is,changed --intervene mask-bo
 cmp <(results "$work/sweep") <(results "$work/sweeps") && cmp "$work/sweep/stress.csv" "$work/sweeps/stress.csv" ||
   { echo "FAIL: a sweep on three ranks differs from one process"; exit 1; }
 
-# Kill a worker as soon as something is stored.
+# Kill a worker when something is stored.
 "${launch[@]}" "$buoy" "${eval_args[@]}" -o "$work/broken" >"$work/log" 2>&1 &
 job=$!
-stored() { python3 -c "
-import sqlite3, sys
-try: print(sqlite3.connect(sys.argv[1]).execute('select count(*) from samples').fetchone()[0])
-except sqlite3.Error: print(0)" "$work/broken/run.db" 2>/dev/null; }
-for _ in $(seq 200); do
-  [ -e "$work/broken/run.db" ] && [ "$(stored)" -gt 0 ] && break
-  sleep 0.05
-done
 worker=
-for p in $(pgrep -f "$work/broken"); do
-  grep -qzx 'OMPI_COMM_WORLD_RANK=2' "/proc/$p/environ" 2>/dev/null && worker=$p && break
+deadline=$((SECONDS + 300))
+while [ -z "$worker" ] && kill -0 $job 2>/dev/null && [ $SECONDS -lt $deadline ]; do
+  for p in $(pgrep -f "$work/broken"); do
+    grep -qzx 'OMPI_COMM_WORLD_RANK=2' "/proc/$p/environ" 2>/dev/null && worker=$p && break
+  done
+  sleep 0.02
 done
 [ -n "$worker" ] || { echo "FAIL: found no rank 2"; cat "$work/log"; exit 1; }
-kill -9 "$worker"
+python3 -B "$root/tests/kill_when_stored.py" "$work/broken/run.db" "$worker" 0 || { echo "FAIL: no kill"; cat "$work/log"; exit 1; }
 wait $job && { echo "FAIL: the job went on without its rank"; exit 1; }
-kept=$(stored)
+kept=$(python3 -c "import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute('select count(*) from samples').fetchone()[0])" "$work/broken/run.db")
+[ "$kept" -gt 0 ] || { echo "FAIL: no sample was kept from the job that ended"; exit 1; }
 grep -qE 'rank 2|signal 9|Killed' "$work/log" || { echo "FAIL: nothing says why the job ended"; cat "$work/log"; exit 1; }
 "${launch[@]}" "$buoy" "${eval_args[@]}" -o "$work/broken" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 same "$work/one" "$work/broken" || { echo "FAIL: the resumed job differs"; exit 1; }

@@ -17,23 +17,22 @@ traces() { find "$work/broken/traces" -name '*.npz' 2>/dev/null | wc -l; }
 
 (run "$work/whole")
 [ ! -e "$work/whole/traces" ] || { echo "FAIL: the traces stayed"; exit 1; }
-killed=0
+kills=3
 before=0
-for attempt in $(seq 1 60); do
+for kill in $(seq $kills); do
   (run "$work/broken") &
   pid=$!
   enough=$((before + 4 < items ? before + 4 : items))
-  while kill -0 $pid 2>/dev/null && [ "$(traces)" -lt $enough ]; do sleep 0.02; done
-  if kill -9 $pid 2>/dev/null; then killed=$((killed + 1)); fi
+  deadline=$((SECONDS + 300))
+  while kill -0 $pid 2>/dev/null && [ "$(traces)" -lt $enough ] && [ $SECONDS -lt $deadline ]; do sleep 0.02; done
+  kill -9 $pid 2>/dev/null || { echo "FAIL: the study was over before kill $kill"; cat "$work/broken.log"; exit 1; }
   wait $pid 2>/dev/null || true
   now=$(traces)
-  [ "$now" -ge "$before" ] || { echo "FAIL: $before traces before the kill, $now after"; exit 1; }
+  [ "$now" -ge $enough ] || { echo "FAIL: $enough traces or more before kill $kill, $now after"; exit 1; }
   before=$now
-  [ $killed -lt 3 ] || break
 done
-[ $killed -eq 3 ] || { echo "FAIL: only $killed kills landed before the study was over"; exit 1; }
 (run "$work/broken") || { cat "$work/broken.log"; exit 1; }
-grep -q "traces were there already" "$work/broken.log" || { echo "FAIL: nothing was taken over"; cat "$work/broken.log"; exit 1; }
+grep -qE "(^|[^0-9])$before traces were there already" "$work/broken.log" || { echo "FAIL: not all $before traces were taken over"; cat "$work/broken.log"; exit 1; }
 for file in "$work"/whole/*.csv; do
   cmp "$file" "$work/broken/$(basename "$file")" || { echo "FAIL: $(basename "$file") differs"; exit 1; }
 done
@@ -54,4 +53,4 @@ fresh "other answers"
 sed -i 's/"gold": *true/"gold":false/' "$work/data.jsonl"
 kept --temperature 0.5
 fresh "other gold passages"
-echo "$killed kills, $before traces kept from the broken runs: the same numbers as unbroken"
+echo "$kills kills, $before traces kept from the broken runs: the same numbers as unbroken"

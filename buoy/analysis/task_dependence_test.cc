@@ -86,6 +86,21 @@ TEST(TaskDependence, PValueIsSmallWhenTasksDiffer) {
   EXPECT_GT(found[0].divergence, 5 * found[1].divergence);
 }
 
+TEST(TaskDependence, PCountsTheSamplesAsTheyAreAmongThePermutations) {
+  // Twelve samples against twelve that share no cell: one deal in 2.7 million is as far apart, so that none
+  // of the thousand is, and p is 1 ÷ 1001, never 0.
+  const std::vector<double> here = {1, 0}, there = {0, 1};
+  const TaskProfiles apart[] = {{"a", std::vector(12, here)}, {"b", std::vector(12, there)}};
+  EXPECT_DOUBLE_EQ(task_dependence(apart)[0].p, 1.0 / 1001);
+  EXPECT_NEAR(task_dependence(apart)[0].divergence, std::log(2), 1e-12);
+  // Two against two: of the six deals two are as far apart, so a third of the thousand is, give or take.
+  const TaskProfiles few[] = {{"a", {here, here}}, {"b", {there, there}}};
+  const double p = task_dependence(few)[0].p;
+  EXPECT_NEAR(p, 1.0 / 3, 0.045);  // three standard errors
+  const double count = p * 1001 - 1;
+  EXPECT_NEAR(count, std::round(count), 1e-9) << "a whole number of permutations";
+}
+
 TEST(TaskDependence, EqualSamplesAreNeverFurtherApart) {
   const std::vector<double> same = {0.2, 0.8};
   const TaskProfiles tasks[] = {{"a", {same, same}}, {"b", {same, same, same}}};

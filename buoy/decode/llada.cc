@@ -83,9 +83,13 @@ struct LladaSampler {
     return all;
   }
 
-  // What a step commits: everything above the threshold and at least the surest, or the quota.
-  std::vector<Proposal> select(std::vector<Proposal> proposals, Index allowed) const {
-    if (!options.threshold) return most_confident(std::move(proposals), allowed);
+  // What the step-th step of a block commits: everything above the threshold and at least the surest, or its
+  // quota. With a threshold a block takes as many steps as it needs, so that there is no quota.
+  std::vector<Proposal> select(std::vector<Proposal> proposals, Index step) const {
+    if (!options.threshold) {
+      const Index steps = options.steps / (options.gen_length / options.block_length);
+      return most_confident(std::move(proposals), quota(options.block_length, steps, step));
+    }
     const Index sure = std::ranges::count_if(
         proposals, [&](const Proposal& p) { return p.confidence >= *options.threshold; });
     return most_confident(std::move(proposals), std::max<Index>(1, sure));
@@ -123,12 +127,12 @@ std::vector<Generation> generate_llada(const Model& model, std::span<const std::
   for (const auto& prompt : prompts)
     generations.push_back(start_generation(prompt, options.gen_length, mask));
 
-  const Index blocks = options.gen_length / options.block_length, steps = options.steps / blocks;
+  const Index blocks = options.gen_length / options.block_length;
   for (Index b = 0; b < blocks; ++b) {
     const auto block_end = [&](const Generation& g) {
       return g.prompt_length + (b + 1) * options.block_length;
     };
-    for (Index step = 0; options.threshold || step < steps; ++step) {
+    for (Index step = 0; options.threshold || step < options.steps / blocks; ++step) {
       std::vector<MaskedSample> samples;
       for (std::size_t i = 0; i < generations.size(); ++i) {
         Generation& g = generations[i];
@@ -139,7 +143,7 @@ std::vector<Generation> generate_llada(const Model& model, std::span<const std::
       const auto proposals = sampler.propose_all(samples, observer);
       for (std::size_t i = 0; i < samples.size(); ++i) {
         Generation& g = *samples[i].generation;
-        for (const Proposal& p : sampler.select(proposals[i], quota(options.block_length, steps, step))) {
+        for (const Proposal& p : sampler.select(proposals[i], step)) {
           commit(g, p.position, p.token, p.confidence);
         }
         if (observer != nullptr) observer->after_step(samples[i].number, g);

@@ -130,7 +130,8 @@ AttentionView view_attention(const LoadedModel& model, const std::vector<TokenId
                      .layer = settings.layer,
                      .head = settings.head,
                      .step = settings.step,
-                     .prompt_length = std::ssize(prompt)};
+                     .prompt_length = std::ssize(prompt),
+                     .mask = config.mask};
   StepCatcher catcher(settings.step, observer);
   try {
     const std::vector<Generation> made = generate(model.model(), {{prompt}}, sampler, &catcher);

@@ -29,6 +29,7 @@ struct AttentionView {
   std::optional<Index> head, step;
   Index steps = 0;  // passes of the whole generation; 0 where it was not finished
   Index prompt_length = 0;
+  Mask mask;
   std::vector<TokenId> tokens;      // [N] as they stood
   std::vector<std::string> texts;   // [N] as labels; ids where there is no tokenizer
   std::vector<TokenClass> classes;  // [N]; empty where there is no tokenizer

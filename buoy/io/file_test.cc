@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include "buoy/io/count_syncs.h"
 #include "buoy/io/mapped_file.h"
 #include "buoy/io/test_support.h"
 
@@ -107,6 +108,19 @@ TEST(AtomicFile, WithoutCommitTheOldFileStays) {
   }
   EXPECT_EQ(read_file(dir / "f"), "old");
   EXPECT_EQ(dir.file_count(), 1);
+}
+
+TEST(AtomicFile, IsOnDiskBeforeItTakesItsName) {
+  const TempDir dir;
+  SyncedFiles::take();
+  AtomicFile file(dir / "f");
+  EXPECT_TRUE(SyncedFiles::take().empty());
+  file.commit();
+  const std::vector<std::string> synced = SyncedFiles::take();
+  ASSERT_EQ(synced.size(), 1U);
+  EXPECT_TRUE(synced[0].starts_with((dir / "f").string() + ".tmp")) << synced[0];
+  write_file_atomically(dir / "g", "x");
+  EXPECT_EQ(SyncedFiles::take().size(), 1U);
 }
 
 TEST(MappedFile, ShowsTheBytes) {

@@ -1,9 +1,10 @@
 #include "buoy/io/npz_zip.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
+
+#include <zlib.h>
 
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
 
@@ -33,26 +34,6 @@ void put(std::string& out, T value) {
 std::uint32_t in_32_bits(Index value) {
   return value < Index{kIn64} ? static_cast<std::uint32_t>(value) : kIn64;
 }
-
-// Tables for eight bytes at a time: row k is the checksum of a byte that k zero bytes follow.
-using CrcTables = std::array<std::array<std::uint32_t, 256>, 8>;
-constexpr CrcTables make_crc_tables() {
-  constexpr std::uint32_t kPolynomial = 0xEDB88320;
-  CrcTables tables{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t c = i;
-    for (int bit = 0; bit < 8; ++bit) c = (c & 1) != 0 ? c >> 1 ^ kPolynomial : c >> 1;
-    tables[0][i] = c;
-  }
-  for (std::size_t k = 1; k < 8; ++k) {
-    for (std::size_t i = 0; i < 256; ++i) {
-      const std::uint32_t before = tables[k - 1][i];
-      tables[k][i] = before >> 8 ^ tables[0][before & 0xFF];
-    }
-  }
-  return tables;
-}
-constexpr CrcTables kCrc = make_crc_tables();
 
 void put_central(std::string& out, const ZipMember& member) {
   std::string field;
@@ -123,19 +104,8 @@ void put_end(std::string& out, const Directory& directory) {
 }  // namespace
 
 void Crc32::add(std::span<const std::byte> bytes) {
-  const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
-  std::size_t left = bytes.size();
-  std::uint32_t c = state_;
-  for (; left >= 8; left -= 8, p += 8) {
-    std::uint32_t low, high;
-    std::memcpy(&low, p, 4);
-    std::memcpy(&high, p + 4, 4);
-    low ^= c;
-    c = kCrc[7][low & 0xFF] ^ kCrc[6][low >> 8 & 0xFF] ^ kCrc[5][low >> 16 & 0xFF] ^ kCrc[4][low >> 24] ^
-        kCrc[3][high & 0xFF] ^ kCrc[2][high >> 8 & 0xFF] ^ kCrc[1][high >> 16 & 0xFF] ^ kCrc[0][high >> 24];
-  }
-  for (; left > 0; --left, ++p) c = c >> 8 ^ kCrc[0][(c ^ *p) & 0xFF];
-  state_ = c;
+  value_ = static_cast<std::uint32_t>(
+      ::crc32_z(value_, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 std::string zip_local_header(const ZipMember& member) {

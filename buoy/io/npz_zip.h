@@ -14,10 +14,10 @@ namespace buoy {
 class Crc32 {
  public:
   void add(std::span<const std::byte> bytes);
-  std::uint32_t value() const { return ~state_; }
+  std::uint32_t value() const { return value_; }
 
  private:
-  std::uint32_t state_ = 0xFFFFFFFF;
+  std::uint32_t value_ = 0;
 };
 
 struct ZipMember {

@@ -112,14 +112,10 @@ int bind_value(sqlite3_stmt* statement, int place, const SqlValue& value) {
     if constexpr (std::is_same_v<T, std::monostate>) return sqlite3_bind_null(statement, place);
     if constexpr (std::is_same_v<T, Index>) return sqlite3_bind_int64(statement, place, v);
     if constexpr (std::is_same_v<T, double>) return sqlite3_bind_double(statement, place, v);
-    // A null pointer would bind NULL; empty text and bytes are values.
+    // A null pointer would bind NULL; empty text is a value.
     if constexpr (std::is_same_v<T, std::string_view>) {
       return sqlite3_bind_text64(statement, place, v.empty() ? "" : v.data(), v.size(), SQLITE_TRANSIENT,
                                  SQLITE_UTF8);
-    }
-    if constexpr (std::is_same_v<T, std::span<const std::byte>>) {
-      return v.empty() ? sqlite3_bind_zeroblob(statement, place, 0)
-                       : sqlite3_bind_blob64(statement, place, v.data(), v.size(), SQLITE_TRANSIENT);
     }
   };
   return std::visit(bind, value);
@@ -163,10 +159,6 @@ Index Database::integer(std::string_view sql) const {
 
 Index Database::changes() const {
   return sqlite3_changes64(connection_->handle);
-}
-
-Index Database::last_row() const {
-  return sqlite3_last_insert_rowid(connection_->handle);
 }
 
 const fs::path& Database::path() const {
@@ -230,13 +222,6 @@ std::string_view Statement::text(int column) const {
   const unsigned char* bytes = sqlite3_column_text(statement_.get(), column);
   if (bytes == nullptr) return "";
   return {reinterpret_cast<const char*>(bytes),
-          static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
-}
-
-std::span<const std::byte> Statement::blob(int column) const {
-  const void* bytes = sqlite3_column_blob(statement_.get(), column);
-  if (bytes == nullptr) return {};
-  return {static_cast<const std::byte*>(bytes),
           static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
 }
 

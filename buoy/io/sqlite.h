@@ -2,11 +2,9 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -27,8 +25,8 @@ struct DatabaseOptions {
   std::chrono::milliseconds busy_timeout{5000};  // how long to wait for another writer
 };
 
-// What a statement's place takes: nothing, an integer, a number, text or bytes. Copied when bound.
-using SqlValue = std::variant<std::monostate, Index, double, std::string_view, std::span<const std::byte>>;
+// What a statement's place takes: nothing, an integer, a number or text. Copied when bound.
+using SqlValue = std::variant<std::monostate, Index, double, std::string_view>;
 
 struct SqliteConnection;  // sqlite.cc
 
@@ -50,8 +48,7 @@ class Database {
   // The first column of the first row, for "SELECT count(*) …" and "PRAGMA user_version". Fails without one.
   Index integer(std::string_view sql) const;
 
-  Index changes() const;   // rows that the latest INSERT, UPDATE or DELETE changed
-  Index last_row() const;  // rowid of the latest INSERT
+  Index changes() const;  // rows that the latest INSERT, UPDATE or DELETE changed
   const std::filesystem::path& path() const;
 
  private:
@@ -77,7 +74,6 @@ class Statement {
   Index integer(int column) const;
   double real(int column) const;
   std::string_view text(int column) const;
-  std::span<const std::byte> blob(int column) const;
 
  private:
   struct Finalize {

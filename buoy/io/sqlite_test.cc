@@ -26,10 +26,9 @@ TEST(Sqlite, EveryKindOfValueComesBackAsItWas) {
   const std::string text("n\0ul \xF0\x9F\x8C\x8A", 9);
   Statement insert(database, "INSERT INTO t VALUES (?1, ?2)");
   insert.bind({Index{1} << 62, 0.1}).run();
-  insert.bind({text, bytes_of({"\xFF\0z", 3})}).run();
+  insert.bind({text, -0.5}).run();
   insert.bind({std::string_view(), std::monostate()}).run();
-  insert.bind({7, std::span<const std::byte>()}).run();
-  EXPECT_EQ(database.last_row(), 4);
+  insert.bind({7, Index{-1}}).run();
   EXPECT_EQ(database.changes(), 1);
 
   Statement rows(database, "SELECT a, b FROM t ORDER BY rowid");
@@ -38,8 +37,7 @@ TEST(Sqlite, EveryKindOfValueComesBackAsItWas) {
   EXPECT_EQ(rows.real(1), 0.1);
   ASSERT_TRUE(rows.step());
   EXPECT_EQ(rows.text(0), text);
-  EXPECT_EQ(rows.blob(1).size(), 3U);
-  EXPECT_EQ(rows.blob(1)[0], std::byte{0xFF});
+  EXPECT_EQ(rows.real(1), -0.5);
   ASSERT_TRUE(rows.step());
   EXPECT_FALSE(rows.is_null(0));
   EXPECT_EQ(rows.text(0), "");

@@ -1,6 +1,7 @@
 #include "buoy/report/attention_figure.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/ranges.h>
 
@@ -39,6 +40,11 @@ Heatmap attention_heatmap(const AttentionView& view) {
               .bands = prompt_and_answer(view),
               .color = {.title = "attention", .scale = ValueScale::kSqrt, .low = 0}};
   HeatmapPanel panel{.title = "", .rows = N, .columns = N, .values = view.weights};
+  for (Index q = 0; q < N; ++q) {  // what a query may not see is no weight of 0
+    for (Index k = view.mask.visible_keys(q, N); k < N; ++k) {
+      panel.values[at(q * N + k)] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
   if (small) {
     for (const std::string& text : view.texts) map.row_axis.labels.push_back(visible_token(text));
     map.column_axis.labels = map.row_axis.labels;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "buoy/analysis/table_csv.h"
 #include "buoy/analysis/task_dependence.h"
 #include "buoy/base/error.h"
 #include "buoy/report/study_figures.h"
@@ -140,6 +141,14 @@ void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
        .alt = "Bars of gold lift by position of the gold passage."});
 }
 
+// The map's numbers with the permutation test's beside them, every pair once.
+void append_distances(std::string& csv, const std::string& model, std::span<const TaskDistance> distances) {
+  for (const TaskDistance& d : distances) {
+    csv += fmt::format("{},{},{},{:.9g},{:.9g},{},{}\n", csv_field(model), csv_field(d.a), csv_field(d.b),
+                       d.divergence, d.p, d.n_a, d.n_b);
+  }
+}
+
 }  // namespace
 
 std::vector<StudyFigure> flow_figures(const StudyView& view) {
@@ -166,6 +175,7 @@ std::vector<StudyFigure> task_figures(const StudyView& view) {
               .color = {.title = "JS divergence, nats", .map = ColorMap::kTide, .low = 0.0},
               .numbers = CellNumbers::kShown,
               .decimals = 3};
+  std::string csv = "panel,row,column,value,p,n_row,n_column\n";
   for (const StudiedModel& model : view.models()) {
     const std::vector<TaskProfiles> tasks = task_profiles(view.result().table, {.model = model.name});
     const auto T = static_cast<Index>(tasks.size());
@@ -176,7 +186,9 @@ std::vector<StudyFigure> task_figures(const StudyView& view) {
     map.row_axis.labels = map.column_axis.labels = names;
     HeatmapPanel panel{.title = model.name, .rows = T, .columns = T};
     panel.values.assign(static_cast<std::size_t>(T * T), 0.0f);
-    for (const TaskDistance& d : task_dependence(tasks)) {
+    const std::vector<TaskDistance> distances = task_dependence(tasks);
+    append_distances(csv, model.name, distances);
+    for (const TaskDistance& d : distances) {
       const Index a = std::ranges::find(names, d.a) - names.begin(),
                   b = std::ranges::find(names, d.b) - names.begin();
       if (a >= T || b >= T) continue;
@@ -192,7 +204,6 @@ std::vector<StudyFigure> task_figures(const StudyView& view) {
   }
   if (map.panels.empty()) return {};
   map.note = "Permutation test over samples, 1000 permutations.";
-  std::string csv = figure_csv(map);
   return {
       {.name = "tasks",
        .figure = std::move(map),

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "buoy/base/error.h"
+#include "buoy/io/count_syncs.h"
 #include "buoy/io/json.h"
 #include "buoy/run/eval_table.h"
 
@@ -70,6 +71,13 @@ TEST_F(Store, AddsAllOfABatchOrNothing) {
   EXPECT_EQ(store.done().size(), 1u);
 }
 
+TEST_F(Store, IsOnDiskWhenAddReturns) {
+  RunStore store(path_, settings_);
+  SyncedFiles::take();
+  store.add(std::vector{result("m", "t", "none", 0, 1)});
+  EXPECT_EQ(SyncedFiles::take(), std::vector{fs::canonical(directory_).string() + "/run.db-wal"});
+}
+
 TEST_F(Store, RefusesOtherSettingsAndSaysWhich) {
   { RunStore begun(path_, settings_); }
   Json other = settings_;
@@ -80,6 +88,22 @@ TEST_F(Store, RefusesOtherSettingsAndSaysWhich) {
   EXPECT_NE(message.find("/steps was 16, now 32; /data/a was \"x1\", now \"x2\"; /seed was absent, now 1"),
             std::string::npos)
       << message;
+}
+
+TEST_F(Store, RefusesSettingsThatLackOneItWasBegunWith) {
+  { RunStore begun(path_, settings_); }
+  Json other = settings_;
+  other.erase("data");
+  const std::string message = message_of([&] { RunStore(path_, other); });
+  EXPECT_NE(message.find("other settings: /data/a was \"x1\", now absent"), std::string::npos) << message;
+}
+
+TEST(SettingsDifference, NamesWhatChangedWentAndCame) {
+  const Json a = {{"x", 1}, {"y", {{"z", "s"}, {"w", true}}}},
+             b = {{"x", 2}, {"y", {{"z", "s"}}}, {"v", {3}}};
+  EXPECT_EQ(settings_difference(a, b), "/x was 1, now 2; /y/w was true, now absent; /v/0 was absent, now 3");
+  EXPECT_EQ(settings_difference(b, a), "/x was 2, now 1; /v/0 was 3, now absent; /y/w was absent, now true");
+  EXPECT_EQ(settings_difference(a, a), "");
 }
 
 TEST_F(Store, IsOpenOnceAtATime) {

@@ -1,51 +1,59 @@
-// Levels of the sampler's stressors as settings.
+// What a level of a sampler's stressor makes of its settings, family by family.
 #include "buoy/stress/stress_sampler.h"
 
 #include <gtest/gtest.h>
 
-#include "buoy/stress/stress_test_support.h"
+#include "buoy/base/error.h"
+#include "buoy/io/test_support.h"
 
 namespace buoy {
 namespace {
 
-ModelConfig of(const char* family) {
+ModelConfig config_of(std::string_view model_type) {
   ModelConfig config;
-  config.family = find_family(family);
+  config.family = find_family(model_type);
   return config;
 }
 
-SamplerSettings sixteen() {
-  SamplerSettings settings;
-  settings.gen_length = 16;
-  settings.steps = 8;
-  return settings;
+StressLevel level(const char* text) {
+  return parse_stress(text, {}).front();
 }
 
-TEST(SamplerLevels, ChangeOneSettingEach) {
-  const ModelConfig llada = of("llada"), dream = of("Dream");
-  EXPECT_EQ(sampler_at(sixteen(), level_of("steps=4"), llada)->steps, 4);
-  EXPECT_EQ(sampler_at(sixteen(), level_of("block-length=4"), llada)->block_length, 4);
-  EXPECT_EQ(sampler_at(sixteen(), level_of("remasking=random"), llada)->remasking, Remasking::kRandom);
-  EXPECT_EQ(sampler_at(sixteen(), level_of("remasking=random"), dream)->alg, DreamAlgorithm::kOrigin);
-  EXPECT_EQ(sampler_at(sixteen(), level_of("irrelevant=0.5"), llada)->steps, 8) << "not of the sampler";
-  const SamplerSettings longer = *sampler_at(sixteen(), level_of("trailing-masks=16"), llada);
-  EXPECT_EQ(longer.gen_length, 32);
-  EXPECT_EQ(longer.steps, 16) << "as many tokens a step as before";
+const SamplerSettings kSettings = {.gen_length = 32, .steps = 16};
+
+TEST(StressSampler, StepsAreThoseOfTheLevelAndNothingToAnAutoregressiveModel) {
+  EXPECT_EQ(sampler_at(kSettings, level("steps=8"), config_of("llada"))->steps, 8);
+  EXPECT_EQ(sampler_at(kSettings, level("steps=8"), config_of("Dream"))->steps, 8);
+  EXPECT_FALSE(sampler_at(kSettings, level("steps=8"), config_of("llama")));
 }
 
-TEST(SamplerLevels, MeanNothingToSomeModels) {
-  EXPECT_FALSE(sampler_at(sixteen(), level_of("steps=4"), of("llama")));
-  EXPECT_FALSE(sampler_at(sixteen(), level_of("block-length=4"), of("Dream")));
-  EXPECT_FALSE(sampler_at(sixteen(), level_of("remasking=entropy"), of("llada")));
+TEST(StressSampler, StepsAreRefusedWhereAThresholdDecidesHowManyThereAre) {
+  SamplerSettings sure = kSettings;
+  sure.threshold = 0.9;
+  EXPECT_EQ(error_of([&] { sampler_at(sure, level("steps=8"), config_of("llada")); }),
+            "steps=8 has no effect with threshold 0.9: every level would be the same");
+  EXPECT_EQ(sampler_at(sure, level("steps=8"), config_of("Dream"))->steps, 8) << "Dream has no threshold";
+  EXPECT_EQ(sampler_at(sure, level("block-length=8"), config_of("llada"))->block_length, 8);
 }
 
-TEST(SamplerLevels, AreRefusedWhereAThresholdMakesThemAllTheSame) {
-  SamplerSettings settings = sixteen();
-  settings.threshold = 0.9;
-  EXPECT_EQ(message_of([&] { sampler_at(settings, level_of("steps=4"), of("llada")); }),
-            "steps=4 has no effect with threshold 0.9: every level would be the same");
-  EXPECT_THROW(sampler_at(settings, level_of("remasking=random"), of("llada")), UsageError);
-  EXPECT_EQ(sampler_at(settings, level_of("steps=4"), of("Dream"))->steps, 4) << "Dream has no threshold";
+TEST(StressSampler, TrailingMasksKeepAsManyTokensAStep) {
+  const auto made = sampler_at(kSettings, level("trailing-masks=16"), config_of("llada"));
+  EXPECT_EQ(made->gen_length, 48);
+  EXPECT_EQ(made->steps, 24);
+}
+
+TEST(StressSampler, OrdersHaveTheNameThatEachFamilyKnows) {
+  EXPECT_EQ(sampler_at(kSettings, level("remasking=random"), config_of("llada"))->remasking,
+            Remasking::kRandom);
+  EXPECT_EQ(sampler_at(kSettings, level("remasking=random"), config_of("Dream"))->alg,
+            DreamAlgorithm::kOrigin);
+  EXPECT_FALSE(sampler_at(kSettings, level("remasking=entropy"), config_of("llada")));
+  EXPECT_EQ(sampler_at(kSettings, level("remasking=entropy"), config_of("Dream"))->alg,
+            DreamAlgorithm::kEntropy);
+}
+
+TEST(StressSampler, OtherStressorsLeaveItAlone) {
+  EXPECT_EQ(sampler_at(kSettings, level("irrelevant=0.5"), config_of("llama"))->steps, 16);
 }
 
 }  // namespace

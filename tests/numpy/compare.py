@@ -118,10 +118,21 @@ def compare_tasks(comparison, path, samples, tables):
         if profile:
             profiles[sample.header["task"]].append(profile)
     means = {task: np.mean(several, axis=0) for task, several in profiles.items()}
-    for row in read_table(path) if len(means) > 1 else []:
+    for row in read_table(path) if len(means) > 1 else []:  # p: tasks.py
         p, q = means[row["row"]], means[row["column"]]
         divergence = entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2
         comparison.numbers("task distance", (row["row"], row["column"]), divergence, float(row["value"]))
+
+
+def step_means(sample, i, n):
+    """Column means of score, cosine and norm over the first n positions of layer i, mean over heads."""
+    means = defaultdict(list)
+    for h in range(sample.H):
+        q, k = sample.q[i][h][:n], sample.k[i][sample.kv(h)][:n]
+        score, norm = q @ k.T, np.outer(np.linalg.norm(q, axis=1), np.linalg.norm(k, axis=1))
+        for name, matrix in [("score_means", score), ("cosine_means", score / norm), ("norm_means", norm)]:
+            means[name].append([matrix[j:, j].mean() for j in range(n)])
+    return {name: np.mean(heads, axis=0) for name, heads in means.items()}
 
 
 def compare_trace(comparison, sample):
@@ -143,6 +154,10 @@ def compare_trace(comparison, sample):
         check("received", [m.mean(axis=0) for m in matrices], t["received"][s, :, :n])
         rows = sample.read_rows(s)
         check("received_read", [m[rows].mean(axis=0) for m in matrices], t["received_read"][s, :, :n])
+        if sample.causal:  # what it has computed stays: the finished pass has the queries and keys of every step
+            for i in range(len(sample.layers)):
+                for name, means in step_means(sample, i, n).items():
+                    check(name, means, t[name][s, i, :n])
     for i in range(len(sample.layers)):
         for h in range(sample.H):
             score = sample.q[i][h] @ sample.k[i][sample.kv(h)].T
