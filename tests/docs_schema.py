@@ -1,7 +1,7 @@
 """Compares the tables of columns and quantities in docs/ with the CSV files that the documents' commands wrote.
 
 A heading that names files (### `summaries.csv`, `figures/classes*.csv`) is followed by a table whose first column is "column" and
-whose second is the type: text, integer or number, "or empty" where cells may be. Of several patterns that fit a file the first
+whose second is the type: text, integer or number, "or empty" where cells may be. Of several patterns that fit a file the longest
 counts. A table whose first column is "quantity" lists what may stand in the column of that name of summaries.csv.
 """
 import csv
@@ -54,11 +54,9 @@ class Schemas:
                             self.quantities[name] = place
 
     def find(self, name):
-        """The first pattern that fits; `name` is the file's path."""
-        for place, pattern, wanted in self.columns:
-            if fnmatch.fnmatch(name, "*/" + pattern):
-                return place, pattern, wanted
-        return None
+        """The longest pattern that fits; `name` is the file's path."""
+        fitting = [c for c in self.columns if fnmatch.fnmatch(name, "*/" + c[1])]
+        return max(fitting, key=lambda c: len(c[1]), default=None)
 
 
 def cell_problem(row, wanted):
