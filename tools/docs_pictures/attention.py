@@ -57,7 +57,7 @@ def received(forward, names):
         matrix = npz["attentions"][layer][head]
         n, left = len(matrix), 46 + 270 * k
         rows = [list(matrix[i].values) for i in range(n)]
-        heat(p, (left, 26, 200, 200), [[None if k == 1 and j > i else a for j, a in enumerate(r)] for i, r in enumerate(rows)], 0.5)
+        heat(p, (left, 26, 200, 200), rows, 0.5)
         p.text(left + 100, 18, title, 9.5, INK, "middle")
         columns = [sum(row[j] for row in rows) / n for j in range(n)]
         axes = Axes(p, (left, 236, 200, 36), (-0.5, n - 0.5), (0, max(columns)))
@@ -120,12 +120,13 @@ def step_sets(trace, layer):
 
 def drift(trace, layer):
     rows, sets = step_sets(trace, layer)
+    first = max(0, min(j for s in sets for j in s) - 12)  # what stands before attracts nothing here
     p = Picture(560, 50 + 13 * len(rows), "Received attention step by step; outlined cells are anchors")
-    heat(p, (60, 22, 485, 13 * len(rows)), rows, 6, [(t, j) for t, s in enumerate(sets) for j in s])
-    p.text(300, 14, f"layer {layer}: darker = more attention, 6 × chance at the darkest", 9.5, INK, "middle")
+    heat(p, (60, 22, 485, 13 * len(rows)), [row[first:] for row in rows], 20, [(t, j - first) for t, s in enumerate(sets) for j in s])
+    p.text(300, 14, f"layer {layer}: darker = more attention, 20 × chance at the darkest", 9.5, INK, "middle")
     for t in range(0, len(rows), 3):
         p.text(55, 32 + 13 * t, f"step {t}", 8.5, SOFT, "end")
-    p.text(300, 42 + 13 * len(rows), "position", 9.5, SOFT, "middle")
+    p.text(300, 42 + 13 * len(rows), f"positions {first} to {len(rows[0]) - 1}; the last {len(trace['commit_step'])} are generated", 9.5, SOFT, "middle")
     return p
 
 

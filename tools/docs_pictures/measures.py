@@ -95,7 +95,7 @@ def stress(rows, models):
     p = Picture(430, 200, "Exact match under growing stress; the slope is the loss per unit")
     xs = sorted({float(r["x"]) for r in rows})
     axes = Axes(p, (48, 26, 365, 126), (xs[0] - 0.3, xs[-1] + 0.3), (0, 108))
-    axes.frame("level of stress", "exact match, %", xs, [0, 25, 50, 75, 100])
+    axes.frame("place of the gold passage", "exact match, %", xs, [0, 25, 50, 75, 100])
     for model, color in zip(models, COLORS):
         mine = [r for r in rows if r["series"] == model]
         x, y = [float(r["x"]) for r in mine], [float(r["y"]) for r in mine]

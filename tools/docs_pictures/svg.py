@@ -20,8 +20,9 @@ class Picture:
     def __init__(self, width, height, title):
         self.width, self.height, self.title, self.parts = width, height, title, []
 
-    def rect(self, x, y, w, h, fill, stroke="none", extra=""):
-        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="{fill}" stroke="{stroke}" {extra}/>')
+    def rect(self, x, y, w, h, fill, stroke="", extra=""):
+        outline = f' stroke="{stroke}"' if stroke else ""
+        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="{fill}"{outline}{" " + extra if extra else ""}/>')
 
     def line(self, x1, y1, x2, y2, color=AXIS, width=0.8, dash=""):
         dashes = f' stroke-dasharray="{dash}"' if dash else ""
@@ -114,10 +115,11 @@ def heat(picture, box, rows, high, marks=(), fill=tide):
     """A matrix as cells; `marks` are (row, column) outlined."""
     left, top, width, height = box
     h, w = height / len(rows), width / len(rows[0])
+    picture.rect(left, top, width, height, fill(0))
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
-            color = BLANK if value is None else fill(value / high)
-            picture.rect(left + j * w, top + i * h, w + 0.05, h + 0.05, color)
+            if value is None or value / high > 0.03:  # fainter cells look like the ground: leave them out of the file
+                picture.rect(left + j * w, top + i * h, w + 0.05, h + 0.05, BLANK if value is None else fill(value / high))
     for i, j in marks:
         picture.rect(left + j * w + 0.4, top + i * h + 0.4, w - 0.8, h - 0.8, "none", MARK, 'stroke-width="1.1"')
     picture.rect(left, top, width, height, "none", AXIS, 'stroke-width="0.6"')
