@@ -28,7 +28,8 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import docs_schema
-from docs_blocks import Block, commands_of, inline_commands, link_problems, read_blocks
+from docs_blocks import commands_of, inline_commands, link_problems, read_blocks
+from docs_faults import FAULTS, SOUND
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TIMEOUT = 300  # seconds a command; it ends a hang, it judges no speed
@@ -184,14 +185,16 @@ class Document:
         return not found
 
     def run(self):
-        text = self.path.read_text()
-        for line, problem in link_problems(self.path, ROOT):
+        self.run_text(self.path.read_text())
+        return self
+
+    def run_text(self, text):
+        for line, problem in link_problems(text, self.path, ROOT):
             self.fail(line, problem)
         for line, command in inline_commands(text):
             self.check(line, command)
         for block in read_blocks(text):
             self.run_block(block)
-        return self
 
 
 def all_documents():
@@ -214,20 +217,36 @@ def environment_with(buoy, python, scratch):
     return {**os.environ, "PATH": path, "HOME": str(scratch), "NO_COLOR": "1", "TERM": "dumb", "LC_ALL": "C.UTF-8"}
 
 
+def self_problems(scratch, environment, verbs):
+    """What this test itself overlooks, or reports wrongly."""
+    found = []
+    for number, (report, text) in enumerate([*FAULTS.items(), (None, SOUND)]):
+        folder = scratch / f"fault{number}"
+        folder.mkdir()
+        document = Document(ROOT / "docs" / "README.md", folder, environment, verbs)
+        document.run_text(text)
+        if report is None:
+            found += [f"docs_faults.py: sound, yet reported: {p}" for p in document.problems]
+        elif len(document.problems) != 1 or report not in document.problems[0]:
+            found.append(f"docs_faults.py: {report!r} expected, reported: {document.problems}")
+    return found
+
+
 def main(buoy, python, *names):
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="buoy-docs-"))
     try:
         environment = environment_with(buoy, python, scratch)
         verbs = Verbs(buoy)
+        problems = self_problems(scratch, environment, verbs)
         paths = [pathlib.Path(n).resolve() for n in names] or all_documents()
         documents = []
         for path in paths:
-            folder = scratch / path.stem
+            folder = scratch / f"{len(documents)}-{path.stem}"
             folder.mkdir()
             documents.append(Document(path, folder, environment, verbs))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(Document.run, documents))
-        problems = [p for d in documents for p in d.problems]
+        problems += [p for d in documents for p in d.problems]
         problems += docs_schema.problems(ROOT, [(d.path, d.scratch) for d in documents], whole=not names)
         if not names:
             problems += unlisted_pages()
