@@ -53,10 +53,10 @@ class Schemas:
                         for name in re.findall(r"`([^`]+)`", row["quantity"]):
                             self.quantities[name] = place
 
-    def find(self, name):
-        """The longest pattern that fits; `name` is the file's path."""
+    def find(self, name, document):
+        """The longest pattern that fits, the document's own before others'; `name` is the file's path."""
         fitting = [c for c in self.columns if fnmatch.fnmatch(name, "*/" + c[1])]
-        return max(fitting, key=lambda c: len(c[1]), default=None)
+        return max(fitting, key=lambda c: (c[0].startswith(f"{document}:"), len(c[1])), default=None)
 
 
 def cell_problem(row, wanted):
@@ -90,18 +90,19 @@ def problems(root, documents, whole):
             if (folder / file.relative_to(folder).parts[0]).is_symlink():
                 continue
             name = f"{path.name}: {file.relative_to(folder)}"
-            schema = schemas.find(str(file))
+            schema = schemas.find(str(file), path.relative_to(root))
             if schema is None:
                 found.append(f"{name}: no document says what its columns are")
                 continue
             with file.open(newline="") as stream:
                 rows = list(csv.reader(stream))
-            used.add(schema[1])
+            used.add(schema[:2])
             found += [f"{schema[0]}: {name}: {p}" for p in file_problems(rows, schema[2])]
             if file.name == SUMMARIES and rows and "quantity" in rows[0]:
                 seen |= {row[rows[0].index("quantity")] for row in rows[1:]}
     found += [f"{SUMMARIES}: no document explains the quantity {q}" for q in sorted(seen - set(schemas.quantities))]
     if whole:
-        found += [f"{place}: no command wrote a file like {pattern}" for place, pattern, _ in schemas.columns if pattern not in used]
+        found += [f"{place}: no command wrote a file like {pattern}" for place, pattern, _ in schemas.columns
+                  if (place, pattern) not in used]
         found += [f"{place}: no command wrote the quantity {q}" for q, place in schemas.quantities.items() if q not in seen]
     return found

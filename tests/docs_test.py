@@ -33,7 +33,8 @@ from docs_faults import FAULTS, SOUND
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TIMEOUT = 300  # seconds a command; it ends a hang, it judges no speed
-SHELL_ENDS = {"|", "||", "&&", ";", "&"}
+SHELL_ENDS, REDIRECTIONS = {"|", "||", "&&", ";", "&"}, {"<", ">", ">>"}
+LAUNCHERS = {"mpirun", "srun", "time", "nice"}  # that run the command after their own words
 # Words that a shown command begins with. Such a line without "$ " would escape this test.
 PROGRAMS = re.compile(r"(buoy|python3|cmake|ctest|mpirun|\./[a-z]+)( |$)")
 
@@ -82,15 +83,17 @@ def calls_of_buoy(command):
     """The arguments of every call of buoy in a shell command."""
     lexer = shlex.shlex(command.split("<<")[0], posix=True, punctuation_chars="|&;<>()")
     lexer.whitespace_split, lexer.commenters = True, "#"
-    calls, current = [], None
+    calls, current, program = [], None, None
     for word in lexer:
-        if word in SHELL_ENDS or word in ("<", ">", ">>"):
-            current = None
-        elif current is not None:
+        if word in SHELL_ENDS or word in REDIRECTIONS:
+            current, program = None, program if word in REDIRECTIONS else None
+            continue
+        if current is not None:
             current.append(word)
-        elif word == "buoy" or word.endswith("/buoy"):
+        elif word == "buoy" and program in (None, *LAUNCHERS):
             current = []
             calls.append(current)
+        program = program or word
     return calls
 
 

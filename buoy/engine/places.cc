@@ -19,12 +19,13 @@ constexpr std::string_view kHubPrefix = "models--", kHubSeparator = "--";
 fs::path folder_of_this_code() {
   Dl_info info{};
   std::error_code error;
+  // Of a program that was found on PATH this is its bare name, which may be that of something else here.
   if (dladdr(reinterpret_cast<const void*>(&places_beside_program), &info) != 0 &&
-      info.dli_fname != nullptr) {
+      info.dli_fname != nullptr && std::string_view(info.dli_fname).find('/') != std::string_view::npos) {
     const fs::path path = fs::canonical(info.dli_fname, error);
     if (!error) return path.parent_path();
   }
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);  // started by a name without a path
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
   return error ? fs::path() : program.parent_path();
 }
 
