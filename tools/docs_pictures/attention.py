@@ -58,6 +58,8 @@ def received(forward, names):
         n, left = len(matrix), 46 + 270 * k
         rows = [list(matrix[i].values) for i in range(n)]
         heat(p, (left, 26, 200, 200), rows, 0.5)
+        if all(rows[0][j] == 0 for j in range(1, n)):  # causal: what no row may see
+            p.area([(left + 200 / n, 26), (left + 200, 26), (left + 200, 226 - 200 / n)], SOFT)
         p.text(left + 100, 18, title, 9.5, INK, "middle")
         columns = [sum(row[j] for row in rows) / n for j in range(n)]
         axes = Axes(p, (left, 236, 200, 36), (-0.5, n - 0.5), (0, max(columns)))
