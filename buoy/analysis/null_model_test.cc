@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "buoy/analysis/test_support.h"
+#include "buoy/probe/trace_arrays.h"
 
 namespace buoy {
 namespace {
@@ -102,6 +103,32 @@ TEST(NullModel, NullOfUniformAttentionIsItself) {
     expect_near(null.finished.flow, trace.finished.flow, "finished.flow");
     EXPECT_EQ(null.finished.norm_means, trace.finished.norm_means);
   }
+}
+
+TEST(NullModel, WhatIsNotAboutWhereAttentionGoesStaysAsItWas) {
+  Trace trace = uniform_trace({.mask = Mask::blocks(4, 1)});
+  int more = 1;
+  for (const TraceArray& array : trace_arrays()) {
+    array.visit(trace, [&](auto& values) {
+      for (auto& value : values) value = static_cast<std::remove_cvref_t<decltype(value)>>(value + more);
+    });
+    ++more;
+  }
+  trace.steps.lengths.assign(trace.steps.lengths.size(), trace.N());
+  const Trace null = null_trace(trace);
+  Index same = 0, filled = 0;
+  for (const TraceArray& array : trace_arrays()) {
+    const bool stays = array.under_uniform == UnderUniform::kSame;
+    array.visit(trace, [&](const auto& before) {
+      if (before.empty()) return;
+      using Values = std::remove_cvref_t<decltype(before)>;
+      const Values& after = *std::get<Values*>(array.place(const_cast<Trace&>(null)));
+      EXPECT_EQ(before == after, stays) << array.name;
+      ++(stays ? same : filled);
+    });
+  }
+  EXPECT_GT(same, 5);
+  EXPECT_GT(filled, 8);
 }
 
 TEST(NullModel, NullForgetsWhatWasMeasured) {

@@ -1,43 +1,17 @@
-// Regions, settings, trace files and the recorder, against closed forms and whole attention matrices.
+// Regions, settings, folds and the recorder, against closed forms and whole attention matrices.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <functional>
-#include <limits>
-#include <numeric>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "buoy/base/error.h"
-#include "buoy/base/testing.h"
-#include "buoy/compute/backend.h"
-#include "buoy/io/file.h"
-#include "buoy/io/json.h"
-#include "buoy/io/npz.h"
-#include "buoy/model/capture.h"
-#include "buoy/model/transformer.h"
 #include "buoy/probe/fold.h"
-#include "buoy/probe/recorder.h"
+#include "buoy/probe/test_support.h"
 
 namespace buoy {
 namespace {
 
-namespace fs = std::filesystem;
 constexpr double kTolerance = 1e-5;
-
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
-
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(StepChoice, UnderstandsAllEveryAndLists) {
   EXPECT_TRUE(parse_steps("all").contains(17));
@@ -70,73 +44,6 @@ TEST(Regions, MustCoverEveryPositionOnce) {
   EXPECT_THROW(map({{0, 3, 0}, {2, 4, 1}}), Error);  // an overlap
   EXPECT_THROW(map({{0, 4, 2}}), Error);             // no such region
   EXPECT_THROW(map({{0, 5, 0}}), Error);             // too long
-}
-
-// A golden checkpoint on the reference backend, and a prompt of two documents.
-struct Subject {
-  explicit Subject(const std::string& name)
-      : backend(make_reference_backend()), model(source_path("tests/goldens") / name, *backend, {}) {
-    for (Index i = 0; i < 12; ++i) tokens.push_back(static_cast<TokenId>((i * 7 + 3) % 50 + 1));
-    RegionMap& map = layout.regions;
-    map.regions = {{.kind = RegionKind::kBos},
-                   {.kind = RegionKind::kTemplate},
-                   {.kind = RegionKind::kDocument, .document = 1},
-                   {.kind = RegionKind::kDocument, .document = 2, .gold = true},
-                   {.kind = RegionKind::kAnswer},
-                   {.kind = RegionKind::kTail}};
-    map.of = {0, 1, 2, 2, 2, 1, 3, 3, 1};  // a prompt of nine; three are generated
-    layout.evidence = {0, 0, 0, 0, 0, 0, 1, 1, 0};
-  }
-
-  const ModelConfig& config() const { return model.config(); }
-
-  // Whole matrices of one layer of a pass over the first n tokens: [H, n, n].
-  std::vector<float> matrices(Index n, Index layer) const {
-    CaptureTap capture({.attentions = true});
-    const Index row = 0;
-    const ForwardSequence sequence{.ids = std::span(tokens).first(at(n)), .read_rows = {&row, 1}};
-    model.forward({&sequence, 1}, &capture);
-    const Index each = config().H * n * n;
-    return {capture.attentions.begin() + layer * each, capture.attentions.begin() + (layer + 1) * each};
-  }
-
-  void pass(Recorder& recorder, Index first_row, Index n, KvCache* cache = nullptr) const {
-    RecorderTap tap;
-    tap.recorders = {&recorder};
-    const Index row = n - first_row - 1;
-    const ForwardSequence sequence{.ids = std::span(tokens).subspan(at(first_row), at(n - first_row)),
-                                   .read_rows = {&row, 1},
-                                   .cache = cache};
-    model.forward({&sequence, 1}, &tap);
-  }
-
-  std::unique_ptr<Backend> backend;
-  Transformer model;
-  std::vector<TokenId> tokens;
-  PromptLayout layout;
-};
-
-void complete(Trace& trace) {
-  trace.token_texts.assign(trace.tokens.size(), "x");
-  trace.classes.assign(trace.tokens.size(), TokenClass::kContent);
-  trace.commit_step.assign(at(trace.G()), 0);
-  trace.confidence.assign(at(trace.G()), 0.5);
-}
-
-// Two passes of a masked model over twelve positions, then the finished pass.
-Trace record_masked(const Subject& subject, const RecordSettings& settings) {
-  Recorder recorder(subject.config(), settings, subject.layout);
-  for (Index step = 0; step < 2; ++step) {
-    const std::vector<Index> read = step == 0 ? std::vector<Index>{9, 10, 11} : std::vector<Index>{10};
-    recorder.begin_pass({.step = step, .tokens = subject.tokens, .read_rows = read});
-    subject.pass(recorder, 0, 12);
-    recorder.end_pass(step == 0 ? std::vector<Index>{9, 11} : std::vector<Index>{10});
-  }
-  recorder.begin_finished(subject.tokens, std::vector<TokenId>{subject.tokens[10]});
-  subject.pass(recorder, 0, 12);
-  Trace trace = recorder.take();
-  complete(trace);
-  return trace;
 }
 
 // What a matrix says, computed by adding it up.
@@ -340,118 +247,6 @@ TEST(Recorder, RefusesMoreRegionsThanAttentionCanTellApart) {
   for (Index d = 3; d < 40; ++d)
     subject.layout.regions.regions.push_back({.kind = RegionKind::kDocument, .document = d});
   EXPECT_THROW(Recorder(subject.config(), {}, subject.layout), Error);
-}
-
-class TraceFile : public testing::Test {
- protected:
-  void SetUp() override {
-    directory_ = fs::temp_directory_path() / ("buoy_trace_" + std::to_string(::getpid()));
-    fs::create_directories(directory_);
-    path_ = directory_ / "t.npz";
-    trace_ = record_masked(Subject("llada"), {.heads = HeadDetail::kPerHead});
-    trace_.header.model = "tiny";
-    trace_.header.answers = {"a", "ü"};
-    trace_.header.correct = false;
-    trace_.token_texts[3] = std::string("\0", 1);
-    trace_.token_texts[4] = "漢字";
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
-  // Rewrites the file with one array changed.
-  void change(const std::function<void(NpzArrays&)>& edit) {
-    write_trace(path_, trace_);
-    NpzArrays arrays = read_npz(path_);
-    edit(arrays);
-    write_npz(path_, arrays);
-  }
-  std::string reading() const {
-    return message_of([&] { read_trace(path_); });
-  }
-
-  fs::path directory_, path_;
-  Trace trace_;
-};
-
-TEST_F(TraceFile, MaskAndRowsAreImpliedByTheKindUnlessTheyStandInTheHeader) {
-  struct Case {
-    Writing writing;
-    Mask mask;
-    PassRows rows;
-    bool has_mask, has_rows;
-  };
-  for (const Case& c : {Case{Writing::kFillsMasks, Mask::kFull, PassRows::kAnew, false, false},
-                        Case{Writing::kAppends, Mask::kCausal, PassRows::kAddUp, false, false},
-                        Case{Writing::kFillsMasks, Mask::blocks(4, 1), PassRows::kAddUp, true, true},
-                        Case{Writing::kAppends, Mask::kFull, PassRows::kAddUp, true, false}}) {
-    trace_.header.writing = c.writing;
-    trace_.header.mask = c.mask;
-    trace_.header.rows = c.rows;
-    write_trace(path_, trace_);
-    const Json header = parse_json(read_npz(path_).at("header").text[0], "header");
-    EXPECT_EQ(header.at("kind"), c.writing == Writing::kAppends ? "causal" : "masked");
-    EXPECT_EQ(header.contains("mask"), c.has_mask);
-    EXPECT_EQ(header.contains("rows"), c.has_rows);
-    const Trace back = read_trace(path_);
-    EXPECT_EQ(back.header.writing, c.writing);
-    EXPECT_EQ(back.header.mask, c.mask);
-    EXPECT_EQ(back.header.rows, c.rows);
-  }
-}
-
-TEST_F(TraceFile, ComesBackAsItWas) {
-  write_trace(path_, trace_);
-  const Trace back = read_trace(path_);
-  EXPECT_EQ(back.tokens, trace_.tokens);
-  EXPECT_EQ(back.token_texts[3], "<0x00>");
-  EXPECT_EQ(back.token_texts[4], "漢字");
-  EXPECT_EQ(back.regions.of, trace_.regions.of);
-  EXPECT_TRUE(back.regions.regions[3].gold);
-  EXPECT_EQ(back.evidence, trace_.evidence);
-  EXPECT_EQ(back.steps.received, trace_.steps.received);
-  EXPECT_EQ(back.steps.received_heads, trace_.steps.received_heads);
-  EXPECT_EQ(back.steps.flow, trace_.steps.flow);
-  EXPECT_EQ(back.answer.argmax, trace_.answer.argmax);
-  EXPECT_EQ(back.finished.key_norms, trace_.finished.key_norms);
-  EXPECT_EQ(back.header.answers, trace_.header.answers);
-  EXPECT_EQ(back.header.correct, std::optional(false));
-  EXPECT_EQ(back.class_at(0, 2), TokenClass::kContent);
-}
-
-TEST_F(TraceFile, SaysWhatIsWrongWithABadOne) {
-  change([](NpzArrays& a) {
-    std::string& header = a["header"].text[0];
-    header.replace(header.find("\"version\":1"), 11, "\"version\":9");
-  });
-  EXPECT_NE(reading().find("version 9, expected 1"), std::string::npos) << reading();
-  change([](NpzArrays& a) {
-    std::vector<float> values = a["received"].as_floats();
-    values[5] = std::numeric_limits<float>::quiet_NaN();
-    a["received"] = NpyArray::of(values, a["received"].shape);
-  });
-  EXPECT_NE(reading().find("\"received\" holds nan at index 5"), std::string::npos) << reading();
-  change([](NpzArrays& a) {
-    std::vector<Index> spans = a["region_spans"].as_integers();
-    spans[1] -= 1;
-    a["region_spans"] = NpyArray::of(spans, a["region_spans"].shape);
-  });
-  EXPECT_NE(reading().find("cover"), std::string::npos) << reading();
-  change([](NpzArrays& a) { a.erase("finished_received"); });
-  EXPECT_NE(reading().find("finished_received"), std::string::npos) << reading();
-  change([](NpzArrays& a) {
-    a["flow"].shape[0] -= 1;
-    a["flow"].bytes.resize(a["flow"].bytes.size() / 2);
-  });
-  EXPECT_NE(reading().find("\"flow\" is"), std::string::npos) << reading();
-  write_trace(path_, trace_);
-  fs::resize_file(path_, fs::file_size(path_) / 2);
-  EXPECT_NE(reading().find("t.npz"), std::string::npos) << reading();
-}
-
-TEST_F(TraceFile, IsNotWrittenWhenItDoesNotHangTogether) {
-  trace_.steps.received[0] += 1;
-  EXPECT_THROW(write_trace(path_, trace_), Error);
-  EXPECT_FALSE(fs::exists(path_));
-  EXPECT_TRUE(fs::is_empty(directory_));
 }
 
 }  // namespace

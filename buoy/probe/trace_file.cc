@@ -24,8 +24,7 @@ Implied implied_by(Writing writing) {
   return {Mask::kFull, PassRows::kAnew};
 }
 
-void write_kind(const TraceHeader& h, Json& json) {
-  json["kind"] = h.writing == Writing::kAppends ? "causal" : "masked";
+void write_what_kind_does_not_say(const TraceHeader& h, Json& json) {
   const Implied implied = implied_by(h.writing);
   if (h.mask != implied.mask) json["mask"] = {{"block", h.mask.block()}, {"offset", h.mask.offset()}};
   if (h.rows != implied.rows) json["rows"] = h.rows == PassRows::kAddUp ? "add up" : "anew";
@@ -62,6 +61,7 @@ Json header_json(const Trace& trace) {
                {"model", h.model},
                {"model_hash", h.model_hash},
                {"tokenizer_hash", h.tokenizer_hash},
+               {"kind", h.writing == Writing::kAppends ? "causal" : "masked"},
                {"heads", h.H},
                {"key_heads", h.Hkv},
                {"model_layers", h.model_layers},
@@ -72,9 +72,9 @@ Json header_json(const Trace& trace) {
                {"question", h.question},
                {"answers", h.answers},
                {"output", h.output}};
-  write_kind(h, json);
   if (h.mask_id) json["mask_id"] = *h.mask_id;
   if (h.correct) json["correct"] = *h.correct;
+  write_what_kind_does_not_say(h, json);
   return json;
 }
 
