@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -30,6 +31,17 @@ TEST(Bootstrap, EveryResampleDrawsAsManyAsThereAre) {
     first += resamples.counts(0)[b];
   }
   EXPECT_NEAR(first / kResamples, 1, 3 * std::sqrt(6.0 / 7 / kResamples)) << "each is drawn once on average";
+}
+
+TEST(Bootstrap, EveryResampleIsDrawnForItself) {
+  const Resamples resamples(20);
+  std::set<std::vector<float>> different;
+  for (Index b = 0; b < kResamples; ++b) {
+    std::vector<float> counts;
+    for (Index i = 0; i < 20; ++i) counts.push_back(resamples.counts(i)[b]);
+    different.insert(std::move(counts));
+  }
+  EXPECT_EQ(std::ssize(different), kResamples);
 }
 
 TEST(Bootstrap, ConstantHasNoWidth) {

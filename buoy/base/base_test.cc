@@ -1,4 +1,5 @@
 #include <atomic>
+#include <map>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -45,6 +46,13 @@ TEST(Uniform, EveryPartOfTheKeyMatters) {
   EXPECT_NE(u, uniform({.seed = 7, .sample = 2, .step = 2, .position = 3}, 0));
   EXPECT_NE(u, uniform({.seed = 7, .sample = 1, .step = 3, .position = 3}, 0));
   EXPECT_NE(u, uniform({.seed = 7, .sample = 1, .step = 2, .position = 4}, 0));
+}
+
+TEST(Draws, AShuffleIsAnyOrderAlikeOften) {
+  std::map<std::vector<Index>, int> counts;
+  for (std::uint32_t i = 0; i < 6000; ++i) ++counts[Draws({.seed = 5, .sample = i}).shuffled(3)];
+  ASSERT_EQ(counts.size(), 6u) << "of three";
+  for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 120);  // four standard errors
 }
 
 TEST(ThreadPool, RunsEveryTaskOnce) {

@@ -42,6 +42,7 @@ TEST(Regions, MustCoverEveryPositionOnce) {
   EXPECT_THROW(map({{0, 3, 0}}), Error);             // too short
   EXPECT_THROW(map({{0, 2, 0}, {3, 4, 1}}), Error);  // a gap
   EXPECT_THROW(map({{0, 3, 0}, {2, 4, 1}}), Error);  // an overlap
+  EXPECT_THROW(map({{0, 3, 0}, {2, 3, 1}}), Error);  // one that is as long as what is missing
   EXPECT_THROW(map({{0, 4, 2}}), Error);             // no such region
   EXPECT_THROW(map({{0, 5, 0}}), Error);             // too long
 }
