@@ -30,6 +30,8 @@ endif()
 # The compiler may not fuse a*b+c on its own: results would then depend on its version. Kernels that want fused
 # multiply-adds ask for them by name.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+# Messages of check() name files as the source tree does, and an installation says nothing of where that lay.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 if(BUOY_SANITIZE)
   add_compile_options(-fsanitize=${BUOY_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${BUOY_SANITIZE})

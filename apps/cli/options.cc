@@ -225,11 +225,11 @@ CLI::App& Verb::parser() const {
   return *state_->app;
 }
 
-Command::Command(const std::string& name, const std::string& summary, const std::string& version)
+Command::Command(const std::string& name, const std::string& summary, std::function<std::string()> version)
     : state_(std::make_unique<State>()) {
   state_->owned = std::make_unique<CLI::App>(summary, name);
   state_->app = state_->owned.get();
-  state_->app->set_version_flag("--version", version);
+  state_->app->set_version_flag("--version", std::move(version));
   state_->app->require_subcommand(1);
   state_->app->failure_message(CLI::FailureMessage::simple);
 }

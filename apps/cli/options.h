@@ -124,7 +124,8 @@ class Verb {
 // The whole command: verbs, --help and --version.
 class Command {
  public:
-  Command(const std::string& name, const std::string& summary, const std::string& version);
+  // `version` makes what --version prints.
+  Command(const std::string& name, const std::string& summary, std::function<std::string()> version);
   explicit Command(CLI::App& app);  // for a main that still speaks CLI11; `app` must outlive it
   ~Command();
   Command(const Command&) = delete;
