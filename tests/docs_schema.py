@@ -54,9 +54,9 @@ class Schemas:
                             self.quantities[name] = place
 
     def find(self, name, document):
-        """The longest pattern that fits, the document's own before others'; `name` is the file's path."""
+        """The longest pattern that fits, of two the document's own; `name` is the file's path."""
         fitting = [c for c in self.columns if fnmatch.fnmatch(name, "*/" + c[1])]
-        return max(fitting, key=lambda c: (c[0].startswith(f"{document}:"), len(c[1])), default=None)
+        return max(fitting, key=lambda c: (len(c[1]), c[0].startswith(f"{document}:")), default=None)
 
 
 def cell_problem(row, wanted):
