@@ -62,6 +62,8 @@ class Schemas:
 def cell_problem(row, wanted):
     for cell, (column, kind) in zip(row, wanted):
         name, _, optional = kind.partition(" or ")
+        if name not in TYPES or optional not in ("", "empty"):
+            return f"column {column} has the type {kind!r}, expected {', '.join(TYPES)}, \"or empty\" after it or not"
         if not (optional and cell == "") and not TYPES[name](cell):
             return f"column {column} holds {cell!r}, which is no {kind}"
     return None
