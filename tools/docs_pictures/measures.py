@@ -53,10 +53,12 @@ def attribution(summaries, model):
 
 
 def tasks(rows, model):
-    """From the figure's own table: panel, row, column, value."""
-    mine = [r for r in rows if r["panel"].startswith(model)] or rows
-    names = list(dict.fromkeys(r["row"] for r in mine))
-    values = {(r["row"], r["column"]): float(r["value"]) if r["value"] else None for r in mine}
+    """From the figure's own table: panel, row, column, value; a pair may stand there once."""
+    mine = [r for r in rows if r["panel"].startswith(model)]
+    names = sorted({r[side] for r in mine for side in ("row", "column")})
+    values = {(name, name): 0.0 for name in names}
+    for r in mine:
+        values[r["row"], r["column"]] = values[r["column"], r["row"]] = float(r["value"])
     high = max(v for v in values.values() if v is not None)
     p = Picture(360, 230, "How far apart the anchor profiles of the tasks lie")
     heat(p, (80, 22, 260, 160), [[values.get((a, b)) for b in names] for a in names], high)
