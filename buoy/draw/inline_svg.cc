@@ -68,26 +68,26 @@ std::string rounded(std::string_view text) {
 }
 
 // A part of the file that is written anew: what stands before it, what ends it, what it is.
-struct Place {
+struct Rewrite {
   std::string_view sign;
   char end;
   enum class Of { kName, kColor, kNumbers } of;
   std::string_view before, after;  // of what takes its place
 };
-constexpr Place kPlaces[] = {{" id=\"", '"', Place::Of::kName, " id=\"", "\""},
-                             {"url(#", ')', Place::Of::kName, "url(#", ")"},
-                             {"xlink:href=\"#", '"', Place::Of::kName, "href=\"#", "\""},
-                             {"rgb(", ')', Place::Of::kColor, "", ""},
-                             {" d=\"", '"', Place::Of::kNumbers, " d=\"", "\""},
-                             {" x=\"", '"', Place::Of::kNumbers, " x=\"", "\""},
-                             {" y=\"", '"', Place::Of::kNumbers, " y=\"", "\""}};
+constexpr Rewrite kRewrites[] = {{" id=\"", '"', Rewrite::Of::kName, " id=\"", "\""},
+                                 {"url(#", ')', Rewrite::Of::kName, "url(#", ")"},
+                                 {"xlink:href=\"#", '"', Rewrite::Of::kName, "href=\"#", "\""},
+                                 {"rgb(", ')', Rewrite::Of::kColor, "", ""},
+                                 {" d=\"", '"', Rewrite::Of::kNumbers, " d=\"", "\""},
+                                 {" x=\"", '"', Rewrite::Of::kNumbers, " x=\"", "\""},
+                                 {" y=\"", '"', Rewrite::Of::kNumbers, " y=\"", "\""}};
 
 using Names = std::map<std::string, std::string, std::less<>>;
 
-std::string value_of(const Place& place, std::string_view value, const Names& names,
+std::string value_of(const Rewrite& place, std::string_view value, const Names& names,
                      const std::string& prefix) {
-  if (place.of == Place::Of::kColor) return color_of(value);
-  if (place.of == Place::Of::kNumbers) return rounded(value);
+  if (place.of == Rewrite::Of::kColor) return color_of(value);
+  if (place.of == Rewrite::Of::kNumbers) return rounded(value);
   const auto found = names.find(value);
   return found == names.end() ? fmt::format("{}{}", prefix, value) : found->second;
 }
@@ -96,18 +96,18 @@ std::string value_of(const Place& place, std::string_view value, const Names& na
 std::string rewritten(std::string_view svg, const Names& names, const std::string& prefix) {
   std::string out;
   out.reserve(svg.size());
-  std::array<std::size_t, std::size(kPlaces)> next;
+  std::array<std::size_t, std::size(kRewrites)> next;
   next.fill(0);
   for (std::size_t at = 0; at < svg.size();) {
     std::size_t first = 0;
     for (std::size_t i = 0; i < next.size(); ++i) {
       // Looked for again only once it was passed: images are long.
-      if (next[i] <= at) next[i] = std::min(svg.find(kPlaces[i].sign, at), svg.size());
+      if (next[i] <= at) next[i] = std::min(svg.find(kRewrites[i].sign, at), svg.size());
       if (next[i] < next[first]) first = i;
     }
     out += svg.substr(at, next[first] - at);
     if (next[first] == svg.size()) break;
-    const Place& place = kPlaces[first];
+    const Rewrite& place = kRewrites[first];
     const std::size_t begin = next[first] + place.sign.size();
     const std::size_t end = std::min(svg.find(place.end, begin), svg.size());
     out += fmt::format("{}{}{}", place.before, value_of(place, svg.substr(begin, end - begin), names, prefix),

@@ -46,10 +46,10 @@ void check_ids(const Page& page) {
 }
 
 // Neighbouring sections of one topic, or one section without.
-using Group = std::span<const Section>;
+using Folded = std::span<const Section>;
 
-std::vector<Group> groups_of(const std::vector<Section>& sections) {
-  std::vector<Group> groups;
+std::vector<Folded> groups_of(const std::vector<Section>& sections) {
+  std::vector<Folded> groups;
   for (std::size_t begin = 0, end = 0; begin < sections.size(); begin = end) {
     end = begin + 1;
     const std::string& topic = sections[begin].topic;
@@ -59,11 +59,11 @@ std::vector<Group> groups_of(const std::vector<Section>& sections) {
   return groups;
 }
 
-std::string id_of(const Group& group) {
+std::string id_of(const Folded& group) {
   return group[0].topic.empty() ? group[0].id : "topic-" + group[0].id;
 }
 
-const std::string& title_of(const Group& group) {
+const std::string& title_of(const Folded& group) {
   return group[0].topic.empty() ? group[0].title : group[0].topic;
 }
 
@@ -73,7 +73,7 @@ std::string contents_of(const Page& page) {
   const auto add = [&](const std::string& id, const std::string& title) {
     out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", id, escape_html(title));
   };
-  for (const Group& group : groups_of(page.sections)) add(id_of(group), title_of(group));
+  for (const Folded& group : groups_of(page.sections)) add(id_of(group), title_of(group));
   return out + "</ol></nav>\n";
 }
 
@@ -121,7 +121,7 @@ std::string html_of(const Section& section, int level, InlineFigures& figures) {
   return out + "</section>\n";
 }
 
-std::string html_of(const Group& group, InlineFigures& figures) {
+std::string html_of(const Folded& group, InlineFigures& figures) {
   if (group[0].topic.empty()) return html_of(group[0], 2, figures);
   std::string inside, titles;
   for (const Section& section : group) {
@@ -182,7 +182,7 @@ std::string render_page(const Page& page) {
   InlineFigures figures;
   const std::string header = header_of(page, figures);
   std::string main;
-  for (const Group& group : groups_of(page.sections)) main += html_of(group, figures);
+  for (const Folded& group : groups_of(page.sections)) main += html_of(group, figures);
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

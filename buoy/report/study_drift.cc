@@ -18,18 +18,10 @@ namespace {
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr Index kLayerPanels = 4, kLabels = 9, kNeighbours = 8;
 
-<<<<<<< HEAD
-// A panel being filled: steps × positions, and how much each column stands out.
-=======
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
-
 // Opacity of the lines of one model's bands of layers, from the shallow to the deep.
 constexpr double kStrengths[] = {0.4, 0.68, 1};
 
 // A panel being filled: steps × positions of r/r⁰, and how much each column stands out.
->>>>>>> aa686ac (Let the report say on one screen what was asked and found, in the models' colours, light and dark)
 struct TemporalPanel {
   HeatmapPanel panel;
   std::map<Index, double> excess;  // of anchors, by column

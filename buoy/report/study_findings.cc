@@ -18,8 +18,8 @@ std::string percent(double value) {
 // The models that the sentences are about, the masked one first.
 std::vector<const StudiedModel*> shown_models(const StudyView& view) {
   std::vector<const StudiedModel*> models;
-  for (const ModelKind kind : {ModelKind::kMasked, ModelKind::kCausal}) {
-    const auto found = std::ranges::find(view.models(), kind, &StudiedModel::kind);
+  for (const Writing writing : {Writing::kFillsMasks, Writing::kAppends}) {
+    const auto found = std::ranges::find(view.models(), writing, &StudiedModel::writing);
     if (found != view.models().end()) models.push_back(&*found);
   }
   return models;
@@ -75,7 +75,7 @@ Finding whether_it_moves(const StudyView& view) {
     if (turnover == nullptr || first == nullptr) continue;
     const std::string share = percent(100 * first->mean);
     if (parts.empty()) {
-      const std::string word = model->kind == ModelKind::kMasked
+      const std::string word = model->writing == Writing::kFillsMasks
                                    ? word_of(*turnover, claim_of("floating-steps")) + ": from"
                                    : "From";
       parts.push_back(

@@ -31,7 +31,7 @@ struct AnalysisPlan {
   std::vector<StudyFigure> (*figures)(const StudyView&);
 };
 // In the order of the page: neighbours share a topic.
-const std::array<AnalysisPlan, 9> kPlans = {{
+const std::array<AnalysisPlan, 9> kAnalysisPlans = {{
     {"drift", kGoes, drift_figures},
     {"absorption", kGoes, absorption_figures},
     {"concentration", kGoes, concentration_figures},
@@ -53,7 +53,7 @@ struct Planned {
 std::vector<Planned> planned_analyses(const StudyView& view, const FigureWriter& writer) {
   std::vector<Planned> planned;
   const auto& asked = view.result().options.analyses;
-  for (const AnalysisPlan& plan : kPlans) {
+  for (const AnalysisPlan& plan : kAnalysisPlans) {
     const auto wanted = std::ranges::find(asked, plan.analysis, &Analysis::name);
     if (wanted == asked.end()) continue;
     planned.push_back({&plan, *wanted, {}});
@@ -111,14 +111,7 @@ Section repeat_study(const StudyView& view, const StudyReport& report) {
                       "answer), beside this page.",
                   .blocks = {CodeBlock{report.command}}};
   for (const StudiedModel& m : view.models()) {
-<<<<<<< HEAD
-    table.rows.push_back({m.name, std::string(name_of(m.writing)), fmt::format("{} × {}", m.layers, m.heads),
-                          fmt::to_string(m.samples),
-                          m.answered > 0 ? fmt::format("{} of {}", m.correct, m.answered) : "–",
-                          m.hash.substr(0, 12)});
-=======
     section.blocks.push_back(NoteBlock{fmt::format("{}: {}", m.name, m.settings)});
->>>>>>> aa686ac (Let the report say on one screen what was asked and found, in the models' colours, light and dark)
   }
   return section;
 }
@@ -126,9 +119,8 @@ Section repeat_study(const StudyView& view, const StudyReport& report) {
 std::vector<ModelKey> key_of(const StudyView& view) {
   std::vector<ModelKey> key;
   for (const StudiedModel& m : view.models()) {
-    const char* kind = m.kind == ModelKind::kMasked ? "masked diffusion" : "autoregressive";
     key.push_back({.name = m.name,
-                   .detail = fmt::format("{}, {} layers × {} heads", kind, m.layers, m.heads),
+                   .detail = fmt::format("{}, {} layers × {} heads", name_of(m.writing), m.layers, m.heads),
                    .color = view.color_of(m)});
   }
   return key;

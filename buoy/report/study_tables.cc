@@ -226,7 +226,7 @@ struct TablePlan {
   std::vector<Block> (*tables)(const StudyView&);  // or nullptr: the lines
   std::string_view note;                           // what to keep in mind; empty: nothing
 };
-const std::array<TablePlan, 9> kPlans = {{
+const std::array<TablePlan, 9> kTablePlans = {{
     {"drift", kDrift, nullptr,
      "Compare kinds of model with care: the read rows of a masked model are all its open masks, those of an "
      "autoregressive one a single row, which changes more; over all rows an autoregressive model hardly can "
@@ -251,8 +251,8 @@ const std::array<TablePlan, 9> kPlans = {{
 }  // namespace
 
 std::vector<Block> study_tables(const StudyView& view, std::string_view analysis) {
-  const auto plan = std::ranges::find(kPlans, analysis, &TablePlan::analysis);
-  check(plan != kPlans.end(), "every analysis has its tables");
+  const auto plan = std::ranges::find(kTablePlans, analysis, &TablePlan::analysis);
+  check(plan != kTablePlans.end(), "every analysis has its tables");
   std::vector<Block> blocks = plan->tables != nullptr ? plan->tables(view) : number_table(view, plan->lines);
   if (!plan->note.empty()) blocks.push_back(NoteBlock{std::string(plan->note)});
   return blocks;
@@ -269,8 +269,8 @@ TableBlock model_table(const StudyView& view) {
                   {.name = "weights", .kind = ColumnKind::kText, .definition = "fingerprint"}},
       .rows = {}};
   for (const StudiedModel& m : view.models()) {
-    table.rows.push_back({m.name, m.kind == ModelKind::kMasked ? "masked diffusion" : "autoregressive",
-                          fmt::format("{} × {}", m.layers, m.heads), fmt::to_string(m.samples),
+    table.rows.push_back({m.name, std::string(name_of(m.writing)), fmt::format("{} × {}", m.layers, m.heads),
+                          fmt::to_string(m.samples),
                           m.answered > 0 ? fmt::format("{} of {}", m.correct, m.answered) : "–",
                           m.hash.substr(0, 12)});
   }
