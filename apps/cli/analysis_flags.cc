@@ -64,10 +64,12 @@ std::string AnalysisFlags::given() const {
 void write_and_tell(const StudyResult& result, const StudyReport& report,
                     const std::filesystem::path& directory) {
   std::optional<ProgressBar> drawing;
-  write_study(result, report, directory, [&](const std::string&, Index total) {
+  StudyOptions options;
+  options.progress = [&](const std::string&, Index total) {
     if (!drawing) drawing.emplace("drawing", total);
     drawing->advance();
-  });
+  };
+  write_study(result, report, directory, options);
   drawing.reset();
   std::printf("%s\n", (directory / "report.html").c_str());
 }

@@ -9,10 +9,6 @@
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/base/version.h"
-#include "buoy/report/claims_section.h"
-#include "buoy/report/eval_page.h"
-#include "buoy/report/intervene_page.h"
-#include "buoy/report/stress_page.h"
 #include "buoy/report/study_page.h"
 
 namespace buoy {
@@ -43,33 +39,26 @@ StudySettings settings_of(const Options& options) {
           .keep_traces = options.keep_traces};
 }
 
-// The sections of the other runs, in the order of the page.
-void add_parts(const StudyOutcome& outcome, const std::filesystem::path& output, StudyReport& report) {
-  const auto add = [&](std::vector<Section> sections) {
-    for (Section& section : sections) report.more.push_back(std::move(section));
-  };
-  if (!outcome.claims.empty()) report.first.push_back(claims_section(outcome.claims, output));
-  if (outcome.answers) add(eval_sections(outcome.answers->table, output));
-  if (outcome.stress) add(stress_sections(outcome.stress->result, output));
-  if (outcome.interventions) add(intervene_sections(outcome.interventions->result, output));
-}
-
-void run(const StudySettings& settings, const std::string& command) {
-  CommandObserver observer;
-  const StudyOutcome outcome = run_study(settings, observer);
+StudyReport report_of(const StudySettings& settings, const StudyOutcome& outcome,
+                      const std::string& command) {
   StudyReport report{.title = fmt::format("Where attention floats: {}", names_of(settings.run)),
-                     .lead =
-                         "What attention does while these models answer questions: where it goes at "
-                         "every step, layer and head, how that changes, and what it would be by chance.",
+                     .lead = "",
                      .command = command,
                      .facts = {{"Data", describe(outcome.data)},
                                {"Answer length", fmt::format("{} tokens", settings.run.sampler.gen_length)},
                                {"Anchors", describe(settings.analyses.analysis.anchors)},
                                {"Buoy", std::string(version())}},
-                     .first = {},
-                     .more = {}};
-  add_parts(outcome, settings.run.output, report);
-  write_and_tell(outcome.result, report, settings.run.output);
+                     .claims = outcome.claims};
+  if (outcome.answers) report.answers = outcome.answers->table;
+  if (outcome.stress) report.stress = outcome.stress->result;
+  if (outcome.interventions) report.interventions = outcome.interventions->result;
+  return report;
+}
+
+void run(const StudySettings& settings, const std::string& command) {
+  CommandObserver observer;
+  const StudyOutcome outcome = run_study(settings, observer);
+  write_and_tell(outcome.result, report_of(settings, outcome, command), settings.run.output);
   finish_study(settings, outcome);
 }
 

@@ -94,6 +94,21 @@ std::optional<Contrast> contrast_between(const SampleTable& from, const Claim& c
   return contrast_of(paired_differences(table, {.a = model, .b = against, .data = {}, .task = {}}));
 }
 
+std::vector<ModelNumber> numbers_of(const Evidence& evidence, const Claim& claim) {
+  std::vector<ModelNumber> out;
+  const SampleTable* table = table_of(evidence, claim.source);
+  for (const EvidenceModel& model : evidence.models) {
+    ModelNumber number{.model = model.name};
+    if (const auto contrast = table == nullptr ? std::nullopt : contrast_within(*table, claim, model.name)) {
+      number.n = contrast->value.n;
+      number.value = contrast->value.mean;
+      number.null = contrast->value.mean - contrast->excess.mean;
+    }
+    out.push_back(std::move(number));
+  }
+  return out;
+}
+
 ClaimResult judge_one(const Evidence& evidence, const Claim& claim, const std::string& model,
                       const std::string& against) {
   ClaimResult out{.claim = &claim, .model = model, .against = against};
@@ -162,12 +177,17 @@ std::vector<ClaimResult> judge(const Evidence& evidence, std::span<const Claim> 
   const std::vector<std::string> causal = names_of(evidence, Writing::kAppends);
   std::vector<ClaimResult> out;
   for (const Claim& claim : claims) {
+    const std::vector<ModelNumber> each = numbers_of(evidence, claim);
+    const auto add = [&](const std::string& model, const std::string& against) {
+      out.push_back(judge_one(evidence, claim, model, against));
+      out.back().each = each;
+    };
     for (const std::string& model : masked) {
       if (claim.scope == ClaimScope::kMasked) {
-        out.push_back(judge_one(evidence, claim, model, ""));
+        add(model, "");
         continue;
       }
-      for (const std::string& against : causal) out.push_back(judge_one(evidence, claim, model, against));
+      for (const std::string& against : causal) add(model, against);
     }
   }
   return out;

@@ -102,6 +102,13 @@ Verdict verdict_of(ClaimDirection direction, double delta, double lo, double hi)
 // An interval from fewer samples is no ground for a verdict.
 inline constexpr Index kFewestSamples = 5;
 
+// The contrast of one model by itself.
+struct ModelNumber {
+  std::string model;
+  Index n = 0;  // samples; 0: it has none, and the numbers mean nothing
+  double value = 0, null = 0;
+};
+
 struct ClaimResult {
   const Claim* claim = nullptr;
   std::string model;    // empty: there is no masked model
@@ -111,7 +118,8 @@ struct ClaimResult {
   double null = 0;
   double excess = 0, lo = 0, hi = 0;  // value − null with its 95 % interval, bootstrap over samples
   Verdict verdict = Verdict::kNotMeasured;
-  std::string note;  // why it was not measured or cannot be told; may be empty
+  std::string note;                    // why it was not measured or cannot be told; may be empty
+  std::vector<ModelNumber> each = {};  // the same of every model by itself, to read beside it
 };
 
 // Every claim for every masked model, and against every causal one where it compares; at least one result for

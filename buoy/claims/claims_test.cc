@@ -40,6 +40,32 @@ TEST(Verdict, BeyondShortOfAndAcrossDelta) {
   EXPECT_EQ(verdict_of(below, 1, 2, 3), kNotSupported);
 }
 
+TEST(Judge, HasTheSameNumberOfEveryModelBesideTheVerdict) {
+  SampleTable table;
+  for (Index i = 0; i < 6; ++i) {
+    table.add(key("mdm", i), Measurements{{.quantity = "x", .value = 10, .null = 7}});
+    table.add(key("arm", i), Measurements{{.quantity = "x", .value = 4, .null = 3.5}});
+  }
+  Claim claim = claim_of_x();
+  claim.null = ClaimNull::kUniform;
+  const EvidenceModel other{"other", kArm.writing};
+  for (const ClaimScope scope : {ClaimScope::kMasked, ClaimScope::kAgainstCausal}) {
+    claim.scope = scope;
+    const std::vector<ClaimResult> results =
+        judge({.models = {kMdm, kArm, other}, .analyses = &table}, std::span(&claim, 1));
+    for (const ClaimResult& r : results) {
+      ASSERT_EQ(r.each.size(), 3U);
+      EXPECT_EQ(r.each[0].model, "mdm");
+      EXPECT_EQ(r.each[0].n, 6);
+      EXPECT_DOUBLE_EQ(r.each[0].value, 10);
+      EXPECT_DOUBLE_EQ(r.each[0].null, 7);
+      EXPECT_DOUBLE_EQ(r.each[1].value, 4);
+      EXPECT_DOUBLE_EQ(r.each[1].null, 3.5);
+      EXPECT_EQ(r.each[2].n, 0) << "no sample of it";
+    }
+  }
+}
+
 TEST(Judge, IsAboutWhatExceedsTheNull) {
   SampleTable table;
   for (Index i = 0; i < 6; ++i) {

@@ -83,11 +83,32 @@ GroupNames plan_names(const Canvas& canvas, const Bars& bars, double room) {
   return names;
 }
 
-void draw_bar(Canvas& canvas, const Frame& frame, const Bar& bar, const Box& place, Color color) {
+Color color_of(const Bars& bars, std::size_t s) {
+  const Index own = bars.series[s].color;
+  return series_color(own == kColorByOrder ? static_cast<Index>(s) : own);
+}
+
+KeyShape shape_of(Fill fill) {
+  return fill == Fill::kSolid ? KeyShape::kBar : fill == Fill::kHatched ? KeyShape::kHatch : KeyShape::kPale;
+}
+
+struct Paint {
+  Color color;
+  Fill fill;
+};
+
+void fill_bar(Canvas& canvas, const Box& box, const Paint& paint) {
+  if (paint.fill == Fill::kSolid) return canvas.fill(box, paint.color);
+  if (paint.fill == Fill::kPale) canvas.fill(box, with_alpha(paint.color, kPaleStrength));
+  if (paint.fill == Fill::kHatched) canvas.hatch({&box, 1}, paint.color);
+  canvas.stroke(box, {.color = paint.color, .width = kThinLine});
+}
+
+void draw_bar(Canvas& canvas, const Frame& frame, const Bar& bar, const Box& place, const Paint& paint) {
   const double zero = std::clamp(frame.at_y(0), frame.plot.y, frame.plot.bottom());
   if (std::isfinite(bar.value)) {
     const double end = frame.at_y(bar.value);
-    canvas.fill(Box{place.x, std::min(zero, end), place.width, std::abs(end - zero)}, color);
+    fill_bar(canvas, {place.x, std::min(zero, end), place.width, std::abs(end - zero)}, paint);
   }
   if (std::isfinite(bar.low) && std::isfinite(bar.high)) {
     const double x = place.middle_x(), cap = std::min(2.2, place.width / 4);
@@ -126,8 +147,7 @@ void draw_groups(Canvas& canvas, const Frame& frame, const Bars& bars) {
       const double x = middle + (static_cast<double>(s) - count / 2) * width;
       const double gap = std::min(0.8, width * 0.1);
       const Box place{x + gap / 2, frame.plot.y, width - gap, frame.plot.height};
-      const Color color = mix(series_color(static_cast<Index>(s)), kWhite, 0.12);
-      draw_bar(canvas, frame, bars.series[s].bars[g], place, color);
+      draw_bar(canvas, frame, bars.series[s].bars[g], place, {color_of(bars, s), bars.series[s].fill});
       if (bars.labels == ValueLabels::kShown) {
         draw_value(canvas, frame, bars.series[s].bars[g], place, bars.decimals);
       }
@@ -139,8 +159,7 @@ std::vector<KeyEntry> key_of(const Bars& bars) {
   std::vector<KeyEntry> key;
   if (bars.series.size() > 1) {
     for (std::size_t s = 0; s < bars.series.size(); ++s) {
-      key.push_back(
-          {bars.series[s].name, KeyShape::kBar, mix(series_color(static_cast<Index>(s)), kWhite, 0.12)});
+      key.push_back({bars.series[s].name, shape_of(bars.series[s].fill), color_of(bars, s)});
     }
   }
   if (any_null(bars)) key.push_back({bars.null_name, KeyShape::kDashes, kInk});

@@ -20,9 +20,14 @@ struct Bar {
   double null = std::numeric_limits<double>::quiet_NaN();  // drawn as a dashed tick across the bar
 };
 
+// How a bar is filled: series of one model share its colour and differ in this.
+enum class Fill { kSolid, kHatched, kPale };
+
 struct BarSeries {
   std::string name;
-  std::vector<Bar> bars;  // one per group
+  std::vector<Bar> bars;        // one per group
+  Index color = kColorByOrder;  // or which of the series' colours: that of the model it belongs to
+  Fill fill = Fill::kSolid;
 };
 
 // A line across all groups: chance, zero gain.

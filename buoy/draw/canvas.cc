@@ -85,7 +85,7 @@ TextContext make_text_context(PangoFontMap* fonts) {
 }
 
 // Without a font Pango draws nothing, or aborts. Its list always holds the generic names, fonts or not.
-void check_fonts(PangoFontMap* fonts) {
+bool has_fonts(PangoFontMap* fonts) {
   PangoFontFamily** families = nullptr;
   int count = 0;
   pango_font_map_list_families(fonts, &families, &count);
@@ -94,7 +94,7 @@ void check_fonts(PangoFontMap* fonts) {
     return name != "Sans" && name != "Serif" && name != "Monospace" && name != "System-ui";
   });
   g_free(families);
-  if (!found) fail("figures: no font is installed, expected one (fonts-noto-core, or fonts-dejavu-core)");
+  return found;
 }
 
 // White space that is a label by itself (a token often is) becomes a sign, so that it can be seen.
@@ -142,6 +142,7 @@ struct Canvas::State {
   TextContext text_context;
   Surface surface;
   Context cr;
+  std::vector<CellsInTheDark> cells;
 
   PangoText layout(std::string_view text, const TextStyle& style) const {
     PangoText out(pango_layout_new(text_context.get()));
@@ -177,11 +178,17 @@ struct Canvas::State {
   }
 };
 
+bool fonts_present() {
+  const FontMap fonts(pango_cairo_font_map_new());
+  return has_fonts(fonts.get());
+}
+
 Canvas::Canvas(Medium medium, Size size) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.medium = medium;
   s.fonts.reset(pango_cairo_font_map_new());
-  check_fonts(s.fonts.get());
+  if (!has_fonts(s.fonts.get()))
+    fail("figures: no font is installed, expected one (fonts-noto-core, or fonts-dejavu-core)");
   s.text_context = make_text_context(s.fonts.get());
   s.surface = make_surface(medium, size, s.bytes);
   s.cr.reset(cairo_create(s.surface.get()));
@@ -284,11 +291,13 @@ void Canvas::hatch(std::span<const Box> boxes, Color color) {
   cairo_restore(cr);
 }
 
-void Canvas::cells(const Box& box, Index columns, std::span<const Color> colors) {
+void Canvas::cells(const Box& box, Index columns, std::span<const Color> colors, CellsInTheDark dark) {
   check(columns > 0 && std::ssize(colors) % columns == 0, "cells: colours fill whole rows");
+  state_->cells.push_back(dark);
   const Index rows = std::ssize(colors) / columns;
-  const Surface image(
-      cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(columns), static_cast<int>(rows)));
+  const bool opaque = std::ranges::none_of(colors, [](const Color& c) { return c.a == 0; });
+  const Surface image(cairo_image_surface_create(opaque ? CAIRO_FORMAT_RGB24 : CAIRO_FORMAT_ARGB32,
+                                                 static_cast<int>(columns), static_cast<int>(rows)));
   cairo_surface_flush(image.get());
   unsigned char* data = cairo_image_surface_get_data(image.get());
   const Index stride = cairo_image_surface_get_stride(image.get());
@@ -298,7 +307,7 @@ void Canvas::cells(const Box& box, Index columns, std::span<const Color> colors)
     auto* row = reinterpret_cast<std::uint32_t*>(data + r * stride);
     for (Index c = 0; c < columns; ++c) {
       const Color& color = colors[static_cast<std::size_t>(r * columns + c)];
-      row[c] = byte(color.r) << 16 | byte(color.g) << 8 | byte(color.b);
+      row[c] = color.a == 0 ? 0 : 0xFF000000U | byte(color.r) << 16 | byte(color.g) << 8 | byte(color.b);
     }
   }
   cairo_surface_mark_dirty(image.get());
@@ -312,6 +321,10 @@ void Canvas::cells(const Box& box, Index columns, std::span<const Color> colors)
   cairo_rectangle(cr, 0, 0, static_cast<double>(columns), static_cast<double>(rows));
   cairo_fill(cr);
   cairo_restore(cr);
+}
+
+const std::vector<CellsInTheDark>& Canvas::cells_in_the_dark() const {
+  return state_->cells;
 }
 
 Canvas::Clip::Clip(Canvas& canvas, const Box& box) : canvas_(canvas) {

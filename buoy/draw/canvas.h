@@ -54,6 +54,12 @@ struct LineStyle {
 // What files can be made of a drawing; kNone measures only.
 enum class Medium { kNone, kPdf, kSvg, kPng };
 
+// Whether a dark page leaves cells as they are, or turns light into dark and keeps the hue.
+enum class CellsInTheDark { kKept, kTurned };
+
+// Whether figures can be drawn: fontconfig finds a font. May run on any thread.
+bool fonts_present();
+
 // Draws into memory. Everything is vector graphics but cells(). Text may be anything: broken UTF-8 is
 // repaired. A canvas belongs to one thread. The constructor throws Error when no font is installed.
 class Canvas {
@@ -75,8 +81,10 @@ class Canvas {
   void dot(Point at, double radius, Color color);
   // Diagonal lines over the boxes, in one pattern for all, so that neighbours join.
   void hatch(std::span<const Box> boxes, Color color);
-  // columns × rows colours stretched over the box without smoothing.
-  void cells(const Box& box, Index columns, std::span<const Color> colors);
+  // columns × rows colours stretched over the box without smoothing; what is wholly transparent leaves what
+  // was there.
+  void cells(const Box& box, Index columns, std::span<const Color> colors,
+             CellsInTheDark dark = CellsInTheDark::kKept);
 
   // Everything until the guard goes away is cut at the box.
   class Clip {
@@ -93,6 +101,8 @@ class Canvas {
   // Ends the drawing and hands out the file's bytes (empty for kNone). Call once. Throws Error when Cairo
   // failed.
   std::string finish();
+  // What was said with each call of cells(), in order.
+  const std::vector<CellsInTheDark>& cells_in_the_dark() const;
 
  private:
   struct State;

@@ -99,7 +99,7 @@ void draw_bands(Canvas& canvas, const BandPlan& plan, const std::vector<Band>& b
                 double pitch) {
   for (std::size_t i = 0; i < bands.size(); ++i) {
     const Band& band = bands[i];
-    const Color tint = band.marked ? mix(kMark, kWhite, 0.62) : i % 2 == 0 ? rgb(0xDFE3EA) : rgb(0xF0F2F5);
+    const Color tint = band.marked ? with_alpha(kMark, 0.35) : i % 2 == 0 ? kBandShade : kBandTint;
     canvas.fill(Box{strip.x + static_cast<double>(band.begin) * pitch, strip.y,
                     static_cast<double>(band.end - band.begin) * pitch, strip.height},
                 tint);

@@ -31,6 +31,10 @@ void draw_shape(Canvas& canvas, const KeyEntry& entry, double x, double middle) 
       canvas.hatch({&box, 1}, entry.color);
       canvas.stroke(box, {.color = entry.color, .width = kHairline});
       break;
+    case KeyShape::kPale:
+      canvas.fill(box, with_alpha(entry.color, kPaleStrength));
+      canvas.stroke(box, {.color = entry.color, .width = kThinLine});
+      break;
     case KeyShape::kOutline:
       canvas.stroke(box, {.color = entry.color, .width = 1.1});
       break;
@@ -88,6 +92,11 @@ double draw_note(Canvas& canvas, std::string_view note, Point at, double right) 
   style.max_lines = 4;
   canvas.text({at.x, at.y + 4}, note, style);
   return canvas.measure(note, style).height + 4;
+}
+
+void draw_swatch(Canvas& canvas, Point at, Index color) {
+  constexpr double kSide = 5;
+  canvas.fill(Box{at.x, at.y - kSide / 2, kSide, kSide}, series_color(color));
 }
 
 void draw_side_title(Canvas& canvas, std::string_view title, Range plots, double bottom) {

@@ -14,7 +14,8 @@ namespace buoy {
 inline const TextStyle kSmallText = {.size = kSmallSize, .color = kSoftInk};
 inline const TextStyle kAxisTitle = {.size = kTextSize, .color = kInk};
 
-enum class KeyShape { kLine, kDashes, kBar, kHatch, kOutline, kDot, kRing, kCross };
+enum class KeyShape { kLine, kDashes, kBar, kHatch, kPale, kOutline, kDot, kRing, kCross };
+inline constexpr double kPaleStrength = 0.35;  // opacity of a pale bar
 struct KeyEntry {
   std::string name;
   KeyShape shape = KeyShape::kLine;
@@ -29,6 +30,9 @@ double draw_note(Canvas& canvas, std::string_view note, Point at, double right);
 // The title of a vertical axis, turned, at the figure's left edge: centred beside `plots` (from y to y) where
 // it fits, else as close to that as the figure's height allows.
 void draw_side_title(Canvas& canvas, std::string_view title, Range plots, double bottom);
+// A small square in a model's colour, its left edge at `at`, its middle at the height of `at`. Takes kSwatch.
+void draw_swatch(Canvas& canvas, Point at, Index color);
+inline constexpr double kSwatch = 8;  // with the space after it
 // Width of the key on one line.
 double key_width(const Canvas& canvas, const std::vector<KeyEntry>& entries);
 

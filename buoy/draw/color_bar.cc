@@ -123,7 +123,7 @@ void draw_color_bar(Canvas& canvas, const Shade& shade, const ColorScale& scale,
     colors[static_cast<std::size_t>(i)] =
         shade(value_at(shade, (static_cast<double>(i) + 0.5) / static_cast<double>(kBarSteps)));
   }
-  canvas.cells(box, kBarSteps, colors);
+  canvas.cells(box, kBarSteps, colors, in_the_dark(shade.map));
   TextStyle title = kAxisTitle;
   title.align_x = AlignX::kRight;
   title.align_y = AlignY::kMiddle;

@@ -20,6 +20,11 @@ struct Shade {
   double place(double value) const;
 };
 
+// What becomes of the map's cells in the dark.
+constexpr CellsInTheDark in_the_dark(ColorMap map) {
+  return map == ColorMap::kViridis ? CellsInTheDark::kKept : CellsInTheDark::kTurned;
+}
+
 // Settles the ends from the values of all panels that share the scale. Throws Error naming `place` when the
 // scale's own low and high are not ascending, or not positive on a log scale.
 Shade settle(const ColorScale& scale, std::span<const std::span<const float>> values,

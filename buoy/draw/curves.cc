@@ -44,12 +44,23 @@ std::vector<std::string> names_of(const Curves& curves) {
   return names;
 }
 
+const Series& first_of(const Curves& curves, const std::string& name) {
+  for (const CurvePanel& panel : curves.panels) {
+    const auto found = std::ranges::find(panel.series, name, &Series::name);
+    if (found != panel.series.end()) return *found;
+  }
+  check(false, "a name comes from a series");
+  return curves.panels[0].series[0];
+}
+
 struct Colors {
+  const Curves& curves;
   std::vector<std::string> names;
-  Palette palette;
   Color operator()(const std::string& name) const {
+    const Series& first = first_of(curves, name);
+    if (first.color != kColorByOrder) return with_alpha(series_color(first.color), first.strength);
     const Index i = std::ranges::find(names, name) - names.begin();
-    if (palette == Palette::kCategorical) return series_color(i);
+    if (curves.palette == Palette::kCategorical) return series_color(i);
     // The lightest fifth of the map is too pale for lines on white.
     const double steps = std::max(1.0, static_cast<double>(names.size()) - 1);
     return map_color(ColorMap::kViridis, 0.82 * static_cast<double>(i) / steps);
@@ -146,9 +157,9 @@ void draw_interval(Canvas& canvas, const Frame& frame, const Series& s, Color co
       continue;
     }
     if (upper.size() == 1)
-      canvas.line(upper[0], lower[0], {.color = with_alpha(color, 0.5), .width = kThinLine});
+      canvas.line(upper[0], lower[0], {.color = with_alpha(color, 0.5 * color.a), .width = kThinLine});
     upper.insert(upper.end(), lower.rbegin(), lower.rend());
-    if (upper.size() > 2) canvas.fill(upper, with_alpha(color, 0.16));
+    if (upper.size() > 2) canvas.fill(upper, with_alpha(color, 0.16 * color.a));
     upper.clear();
     lower.clear();
   }
@@ -167,7 +178,7 @@ void draw_series(Canvas& canvas, const Frame& frame, const Series& s, Color colo
 }
 
 void draw_null(Canvas& canvas, const Frame& frame, const Series& s, Color color) {
-  const LineStyle style{.color = mix(color, kWhite, 0.25), .width = kNullLine, .dashes = {2.6, 1.8}};
+  const LineStyle style{.color = with_alpha(color, 0.75 * color.a), .width = kNullLine, .dashes = {2.6, 1.8}};
   for_each_stretch(frame, s, s.null, [&](const std::vector<Point>& points) {
     if (points.size() > 1) return canvas.polyline(points, style);
     canvas.line({points[0].x - 3, points[0].y}, {points[0].x + 3, points[0].y}, style);
@@ -183,7 +194,7 @@ void draw_axis_bands(Canvas& canvas, const Frame& frame, const std::vector<AxisB
   for (std::size_t i = 0; i < bands.size(); ++i) {
     const double top = std::max(frame.plot.y, frame.at_y(bands[i].high));
     const double bottom = std::min(frame.plot.bottom(), frame.at_y(bands[i].low));
-    const Color tint = bands[i].marked ? mix(kMark, kWhite, 0.85) : i % 2 == 0 ? rgb(0xF1F3F6) : kWhite;
+    const Color tint = bands[i].marked ? with_alpha(kMark, 0.15) : i % 2 == 0 ? kBandTint : kWhite;
     if (top < bottom) canvas.fill(Box{frame.plot.x, top, frame.plot.width, bottom - top}, tint);
     wishes.push_back({.at = (top + bottom) / 2, .size = kSmallSize * 1.15, .weight = bottom - top});
   }
@@ -222,9 +233,9 @@ void draw_names(Canvas& canvas, const Frame& frame, const CurvePanel& panel, con
     const Color color = colors(named[i]->name);
     const double x = frame.plot.right();
     canvas.line({x + 1.5, wishes[i].at}, {x + kLabelLeader - 1.5, *placed[i]},
-                {.color = mix(color, kWhite, 0.4), .width = kThinLine});
+                {.color = with_alpha(color, 0.6 * color.a), .width = kThinLine});
     canvas.text({x + kLabelLeader, *placed[i]}, named[i]->name,
-                {.size = kTextSize, .color = mix(color, kInk, 0.25), .align_y = AlignY::kMiddle});
+                {.size = kTextSize, .color = color, .align_y = AlignY::kMiddle});
   }
 }
 
@@ -340,7 +351,7 @@ std::vector<KeyEntry> key_of(const Curves& curves, const Colors& colors, LegendP
 
 Size draw(Canvas& canvas, const Curves& curves) {
   check_curves(curves);
-  const Colors colors{names_of(curves), curves.palette};
+  const Colors colors{curves, names_of(curves)};
   const Layout out = plan(canvas, curves, colors.names);
   const double right = curves.width - kMargin;
   const double left = kMargin + (curves.y_title.empty() ? 0 : kAxisTitleHeight) + out.gutter;

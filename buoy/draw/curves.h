@@ -23,13 +23,16 @@ enum class LegendPlace {
   kNone,
 };
 
-// A NaN in y interrupts the line. A series with the same name has the same colour in every panel.
+// A NaN in y interrupts the line. A series with the same name has the same colour in every panel: the one
+// that is asked for with its first appearance.
 struct Series {
   std::string name;
   std::vector<double> x, y;                 // [n]; n may be 0 or 1
   std::vector<double> low = {}, high = {};  // [n] the interval around y, or empty
   std::vector<double> null = {};            // [n] the null model, drawn dashed in the same hue; or empty
   Markers markers = Markers::kNone;
+  Index color = kColorByOrder;  // or which of the series' colours: that of the model it belongs to
+  double strength = 1;          // opacity, where several lines belong to one model
 };
 
 // A stretch of the y axis with a name (a region of positions), drawn behind the curves.

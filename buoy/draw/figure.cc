@@ -1,6 +1,6 @@
 #include "buoy/draw/figure.h"
 
-#include <array>
+#include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <map>
@@ -47,6 +47,26 @@ std::string with_steady_names(std::string_view svg) {
   return out;
 }
 
+// Names the areas that a dark page turns light for dark. Cairo fills an area with a pattern that holds the
+// image, and writes images in the order they were drawn.
+std::string with_turned_areas(std::string svg, const std::vector<CellsInTheDark>& cells) {
+  constexpr std::string_view kPattern = "<pattern id=\"", kPath = "<path ";
+  std::size_t at = 0;
+  for (const CellsInTheDark dark : cells) {
+    at = svg.find("<image ", at);
+    if (at == std::string::npos) break;
+    const std::size_t begin = svg.find(kPattern, at);
+    if (dark == CellsInTheDark::kTurned && begin != std::string::npos) {
+      const std::size_t id = begin + kPattern.size();
+      const std::string fill = fmt::format("fill:url(#{})", svg.substr(id, svg.find('"', id) - id));
+      const std::size_t area = svg.rfind(kPath, svg.find(fill));
+      if (area != std::string::npos) svg.insert(area + kPath.size(), "class=\"turned\" ");
+    }
+    ++at;
+  }
+  return svg;
+}
+
 void write_bytes(const AtomicFile& file, const fs::path& path, std::string_view bytes) {
   std::ofstream out(file.temporary(), std::ios::binary);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -55,6 +75,18 @@ void write_bytes(const AtomicFile& file, const fs::path& path, std::string_view 
 }
 
 }  // namespace
+
+std::string_view name_of(FigureFormat format) {
+  constexpr std::array<std::string_view, kFigureFormats.size()> kNames = {"pdf", "svg", "png"};
+  return kNames[static_cast<std::size_t>(format)];
+}
+
+std::optional<FigureFormat> parse_figure_format(std::string_view name) {
+  for (const FigureFormat format : kFigureFormats) {
+    if (name_of(format) == name) return format;
+  }
+  return std::nullopt;
+}
 
 std::string render_figure(const Figure& figure, FigureFormat format) {
   const auto draw_on = [&](Canvas& canvas) {
@@ -65,22 +97,27 @@ std::string render_figure(const Figure& figure, FigureFormat format) {
   draw_on(canvas);
   std::string bytes = canvas.finish();
   if (format != FigureFormat::kSvg) return bytes;
-  bytes = with_steady_names(bytes);
+  bytes = with_turned_areas(with_steady_names(bytes), canvas.cells_in_the_dark());
   bytes.insert(bytes.find(">\n", bytes.find("<svg")) + 2, kSharpImages);
   return bytes;
 }
 
-std::string save_figure(const Figure& figure, const fs::path& stem, std::string_view csv) {
-  std::string svg = render_figure(figure, FigureFormat::kSvg);
-  const std::string pdf = render_figure(figure, FigureFormat::kPdf);
-  const std::string png = render_figure(figure, FigureFormat::kPng);
+std::string save_figure(const Figure& figure, const fs::path& stem, std::string_view csv,
+                        std::span<const FigureFormat> formats) {
   struct Part {
-    const char* extension;
-    std::string_view bytes;
+    std::string extension, bytes;
   };
+  std::vector<Part> parts;
+  std::string svg = render_figure(figure, FigureFormat::kSvg);
+  for (const FigureFormat format : kFigureFormats) {
+    if (std::ranges::find(formats, format) == formats.end()) continue;
+    parts.push_back(
+        {std::string(name_of(format)), format == FigureFormat::kSvg ? svg : render_figure(figure, format)});
+  }
+  parts.push_back({"csv", std::string(csv)});
   std::vector<std::unique_ptr<AtomicFile>> files;
-  for (const Part& part : std::array<Part, 4>{{{".pdf", pdf}, {".svg", svg}, {".png", png}, {".csv", csv}}}) {
-    const fs::path path = stem.string() + part.extension;
+  for (const Part& part : parts) {
+    const fs::path path = fmt::format("{}.{}", stem.string(), part.extension);
     files.push_back(std::make_unique<AtomicFile>(path));
     write_bytes(*files.back(), path, part.bytes);
   }

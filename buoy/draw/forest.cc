@@ -23,13 +23,17 @@ const TextStyle kHeading = {.size = kTextSize, .weight = Weight::kBold};
 Color color_of(ForestMark mark) {
   switch (mark) {
     case ForestMark::kDot:
-      return series_color(0);
+      return kInk;
     case ForestMark::kRing:
       return kSoftInk;
     case ForestMark::kCross:
       return kMark;
   }
   return kInk;
+}
+
+Color color_of(const ForestRow& row) {
+  return row.color == kColorByOrder ? color_of(row.mark) : series_color(row.color);
 }
 
 KeyShape shape_of(ForestMark mark) {
@@ -98,7 +102,8 @@ std::vector<Place> places_of(const Canvas& canvas, const Forest& forest, const C
     place.top = y;
     const double name = place.named ? canvas.measure(row.name, name_style(columns.name_width)).height : 0;
     const double detail =
-        row.detail.empty() ? 0 : canvas.measure(row.detail, small_style(columns.name_width, 2)).height;
+        row.detail.empty() ? 0
+                           : canvas.measure(row.detail, small_style(columns.name_width - kSwatch, 2)).height;
     const double text = canvas.measure(row.text, small_style(columns.text_width, 3)).height;
     place.bottom = y + std::max({name + detail, text, 2 * kMarkSize + 2});
     place.middle = (place.top + place.bottom) / 2;
@@ -109,8 +114,7 @@ std::vector<Place> places_of(const Canvas& canvas, const Forest& forest, const C
   return places;
 }
 
-void draw_mark(Canvas& canvas, Point at, ForestMark mark) {
-  const Color color = color_of(mark);
+void draw_mark(Canvas& canvas, Point at, ForestMark mark, Color color) {
   if (mark == ForestMark::kCross) {
     const double r = kMarkSize * 0.85;
     for (const double side : {-1.0, 1.0}) {
@@ -129,7 +133,7 @@ void draw_arrow(Canvas& canvas, Point tip, double direction, Color color) {
 
 void draw_estimate(Canvas& canvas, const Frame& frame, const ForestRow& row, double y) {
   if (!std::isfinite(row.value)) return;
-  const Color color = color_of(row.mark);
+  const Color color = color_of(row);
   const double left = frame.plot.x, right = frame.plot.right();
   if (std::isfinite(row.low) && std::isfinite(row.high)) {
     const double from = frame.at_x(row.low), to = frame.at_x(row.high);
@@ -143,7 +147,7 @@ void draw_estimate(Canvas& canvas, const Frame& frame, const ForestRow& row, dou
     }
   }
   // A mark outside stands beside the arrow.
-  draw_mark(canvas, {std::clamp(frame.at_x(row.value), left + 8, right - 8), y}, row.mark);
+  draw_mark(canvas, {std::clamp(frame.at_x(row.value), left + 8, right - 8), y}, row.mark, color);
 }
 
 void draw_grounds(Canvas& canvas, const Frame& frame, const Forest& forest) {
@@ -181,7 +185,10 @@ void draw_line_names(Canvas& canvas, const Frame& frame, const Forest& forest) {
 
 std::vector<KeyEntry> key_of(const Forest& forest) {
   std::vector<KeyEntry> key;
-  for (const ForestKey& k : forest.key) key.push_back({k.name, shape_of(k.mark), color_of(k.mark)});
+  const bool own =
+      std::ranges::any_of(forest.rows, [](const ForestRow& r) { return r.color != kColorByOrder; });
+  for (const ForestKey& k : forest.key)
+    key.push_back({k.name, shape_of(k.mark), own ? kSoftInk : color_of(k.mark)});
   return key;
 }
 
@@ -194,7 +201,12 @@ void draw_row(Canvas& canvas, const Forest& forest, std::size_t i, const Place& 
     canvas.text({kMargin, y}, row.name, name_style(columns.name_width));
     y += canvas.measure(row.name, name_style(columns.name_width)).height;
   }
-  if (!row.detail.empty()) canvas.text({kMargin, y}, row.detail, small_style(columns.name_width, 2));
+  if (!row.detail.empty()) {
+    const bool colored = row.color != kColorByOrder;
+    if (colored) draw_swatch(canvas, {kMargin, y + kSmallSize * kLineHeight / 2}, row.color);
+    const double left = colored ? kSwatch : 0;
+    canvas.text({kMargin + left, y}, row.detail, small_style(columns.name_width - left, 2));
+  }
   TextStyle text = small_style(columns.text_width, 3);
   text.align_y = AlignY::kMiddle;
   canvas.text({columns.text_x, place.middle}, row.text, text);

@@ -10,7 +10,7 @@
 
 namespace buoy {
 
-// Told apart by shape and by colour.
+// Told apart by shape, and by colour where rows have none of their own.
 enum class ForestMark { kDot, kRing, kCross };
 
 struct ForestRow {
@@ -21,7 +21,9 @@ struct ForestRow {
   double low = std::numeric_limits<double>::quiet_NaN();    // the interval
   double high = std::numeric_limits<double>::quiet_NaN();
   ForestMark mark = ForestMark::kDot;
-  std::string text;  // right of the plot: the number in words, or why there is none
+  Index color =
+      kColorByOrder;  // or which of the series' colours: that of the model; a square before `detail`
+  std::string text;   // right of the plot: the number in words, or why there is none
 };
 
 struct ForestKey {

@@ -148,6 +148,7 @@ struct PanelView {
     return static_cast<std::size_t>(row * panel.columns + column);
   }
   Color color(Index line, Index column) const { return shade(panel.values[index(line, column)]); }
+  Color ink(Index line, Index column) const { return ink_on(color(line, column), shade.map); }
   bool hatched(Index line, Index column) const {
     return !panel.hatched.empty() && panel.hatched[index(line, column)] != 0;
   }
@@ -163,10 +164,14 @@ struct PanelView {
 void paint_cells(Canvas& canvas, const PanelView& view) {
   std::vector<Color> colors;
   colors.reserve(view.panel.values.size());
+  canvas.fill(view.plot, kBlank);
   for (Index line = 0; line < view.panel.rows; ++line) {
-    for (Index column = 0; column < view.panel.columns; ++column) colors.push_back(view.color(line, column));
+    for (Index column = 0; column < view.panel.columns; ++column) {
+      const bool blank = std::isnan(view.panel.values[view.index(line, column)]);
+      colors.push_back(blank ? with_alpha(kBlank, 0) : view.color(line, column));
+    }
   }
-  canvas.cells(view.plot, view.panel.columns, colors);
+  canvas.cells(view.plot, view.panel.columns, colors, in_the_dark(view.shade.map));
 }
 
 // Runs of hatched cells down a column become one box: dark lines on light cells, white lines on dark ones.
@@ -175,16 +180,16 @@ void paint_hatches(Canvas& canvas, const PanelView& view) {
   for (Index column = 0; column < view.panel.columns; ++column) {
     for (Index line = 0; line < view.panel.rows; ++line) {
       if (!view.hatched(line, column)) continue;
-      const Color ink = ink_on(view.color(line, column));
+      const Color ink = view.ink(line, column);
       Index end = line + 1;
-      while (end < view.panel.rows && view.hatched(end, column) && ink_on(view.color(end, column)) == ink)
-        ++end;
-      (ink == kInk ? on_light : on_dark).push_back(view.block(line, end, column, column + 1));
+      while (end < view.panel.rows && view.hatched(end, column) && view.ink(end, column) == ink) ++end;
+      (luminance(ink) < 0.5 ? on_light : on_dark).push_back(view.block(line, end, column, column + 1));
       line = end - 1;
     }
   }
-  canvas.hatch(on_light, kInk);
-  canvas.hatch(on_dark, with_alpha(kWhite, 0.8));
+  const bool for_white = is_for_white(view.shade.map);
+  canvas.hatch(on_light, for_white ? kInk : kInkOnCells);
+  canvas.hatch(on_dark, with_alpha(for_white ? kWhite : kWhiteOnCells, 0.8));
 }
 
 void paint_outlines(Canvas& canvas, const PanelView& view) {
@@ -208,7 +213,7 @@ void paint_numbers(Canvas& canvas, const PanelView& view, int decimals) {
   for (Index line = 0; line < view.panel.rows; ++line) {
     for (Index column = 0; column < view.panel.columns; ++column) {
       const Box cell = view.block(line, line + 1, column, column + 1);
-      style.color = ink_on(view.color(line, column));
+      style.color = view.ink(line, column);
       canvas.text({cell.middle_x(), cell.middle_y()}, texts[view.index(line, column)], style);
     }
   }
@@ -226,8 +231,13 @@ void draw_panel(Canvas& canvas, const Heatmap& heatmap, const PanelView& view) {
   const double top = view.plot.y - plan_head(canvas, view.panel, view.plot.width).extent;
   const double bar = std::min(70.0, view.plot.width * 0.45);
   TextStyle title{.size = kTextSize, .weight = Weight::kBold};
-  title.max_width = view.plot.width - (barred ? color_bar_width(canvas, *view.panel.color, bar) + 4 : 0);
-  canvas.text({view.plot.x, top - (barred ? kColorBarHeight : kPanelTitle)}, view.panel.title, title);
+  const Point at{view.plot.x, top - (barred ? kColorBarHeight : kPanelTitle)};
+  const bool swatched = view.panel.swatch != kColorByOrder;
+  const double left = swatched ? kSwatch : 0;
+  if (swatched) draw_swatch(canvas, {at.x, at.y + kTextSize * 0.6}, view.panel.swatch);
+  title.max_width =
+      view.plot.width - left - (barred ? color_bar_width(canvas, *view.panel.color, bar) + 4 : 0);
+  canvas.text({at.x + left, at.y}, view.panel.title, title);
   if (barred) {
     draw_color_bar(canvas, view.shade, *view.panel.color, {view.plot.right(), top - kColorBarHeight}, bar);
   }

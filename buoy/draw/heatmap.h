@@ -62,6 +62,7 @@ struct HeatmapPanel {
   std::vector<CellBlock> outlined;   // drawn in kMark
   std::vector<ColumnLabel> labels;   // in any order
   std::optional<ColorScale> color;   // its own scale and colour bar instead of the figure's
+  Index swatch = kColorByOrder;      // or the colour of the model it shows: a square before the title
 };
 
 struct Heatmap {

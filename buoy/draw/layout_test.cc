@@ -160,10 +160,38 @@ TEST(InkOn, IsReadableOnEveryColorOfEveryMap) {
   for (const ColorMap map : {ColorMap::kViridis, ColorMap::kTide, ColorMap::kDiverging}) {
     for (int i = 0; i <= 100; ++i) {
       const Color background = map_color(map, i / 100.0);
-      const double a = luminance(background), b = luminance(ink_on(background));
+      const double a = luminance(background), b = luminance(ink_on(background, map));
       EXPECT_GT((std::max(a, b) + 0.05) / (std::min(a, b) + 0.05), 3.9) << i;
     }
   }
+}
+
+double contrast(Color a, Color b) {
+  const double x = luminance(a), y = luminance(b);
+  return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
+}
+
+const ThemeColor& themed(std::string_view name) {
+  return *std::ranges::find(theme_colors(), name, &ThemeColor::name);
+}
+
+// A page finds a colour's name by its value.
+TEST(Theme, NoTwoColorsAreAlike) {
+  std::vector<Color> seen = {kInkOnCells, kWhiteOnCells};
+  for (const ThemeColor& c : theme_colors()) {
+    EXPECT_EQ(std::ranges::find(seen, c.light), seen.end()) << c.name;
+    seen.push_back(c.light);
+  }
+}
+
+TEST(Theme, EverySeriesHasADarkColorThatCanBeSeen) {
+  for (Index i = 0; i < kSeriesColorCount; ++i) {
+    const ThemeColor& c = themed("s" + std::to_string(i));
+    EXPECT_EQ(c.light, series_color(i));
+    EXPECT_GT(contrast(c.dark, themed("paper").dark), 3) << c.name << ": what WCAG asks of graphics";
+  }
+  for (const char* text : {"ink", "soft"})
+    EXPECT_GT(contrast(themed(text).dark, themed("paper").dark), 4.5) << text;
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "buoy/base/types.h"
 
@@ -47,15 +49,26 @@ inline constexpr Color kAxisInk = rgb(0x8A909C);
 inline constexpr Color kGridInk = rgb(0xE7E9ED);
 inline constexpr Color kBlank = rgb(0xE4E5E8);  // cells without a value
 inline constexpr Color kBandTint = rgb(0xEEF0F4);
-inline constexpr Color kMark =
-    rgb(0xD55E00);  // outlines and bands that the reader should find: the gold passage
-
-// Ink or white, whichever is easier to read on `background`.
-Color ink_on(Color background);
+inline constexpr Color kBandShade = rgb(0xDFE3EA);
+// Outlines and bands that the reader should find: the gold passage. Unlike every colour of a series.
+inline constexpr Color kMark = rgb(0xA0195B);
+// On cells that keep their colours in the dark; told apart from ink and white, which change places there.
+inline constexpr Color kInkOnCells = rgb(0x20242F);
+inline constexpr Color kWhiteOnCells = rgb(0xFEFEFE);
 
 // Okabe and Ito's palette, ordered so that the first colours differ most in lightness too.
 inline constexpr Index kSeriesColorCount = 6;
 Color series_color(Index i);  // 0 <= i < kSeriesColorCount
+// The colour of a series that asks for none.
+inline constexpr Index kColorByOrder = -1;
+
+// Every colour that lines, texts and areas are drawn in, by name: what a page in the dark shows in its place.
+// Shades of them are made by transparency, never by mixing with white, so that they follow.
+struct ThemeColor {
+  std::string_view name;
+  Color light, dark;
+};
+std::span<const ThemeColor> theme_colors();
 
 // All are safe for the colour-blind: the first two change monotonically in lightness, the third is blue
 // against orange.
@@ -66,5 +79,9 @@ enum class ColorMap {
 };
 // The colour at t, clamped to [0, 1].
 Color map_color(ColorMap map, double t);
+// Whether the map is made for white paper: in the dark its light and dark ends change places.
+bool is_for_white(ColorMap map);
+// Ink or white, whichever is easier to read on a cell of this colour, as the map has it.
+Color ink_on(Color background, ColorMap map);
 
 }  // namespace buoy

@@ -1,20 +1,18 @@
 #include "buoy/report/claims_section.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "buoy/base/error.h"
 #include "buoy/draw/figure.h"
-#include "buoy/io/file.h"
 #include "buoy/report/number_text.h"
 #include "buoy/report/page_parts.h"
 
 namespace buoy {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Past these many δ the axis ends and intervals go on as arrows, so that 0 and δ stay apart.
 constexpr double kFarthest = 6;
@@ -34,8 +32,9 @@ ForestMark mark_of(Verdict verdict) {
                                              : ForestMark::kRing;
 }
 
-ForestRow row_of(const ClaimResult& r) {
+ForestRow row_of(const ClaimResult& r, const FigureWriter& colors) {
   ForestRow row;
+  if (!r.model.empty()) row.color = colors.color_of(r.model);
   row.group = r.claim->topic;
   row.name = r.claim->sentence;
   row.detail = models_of(r);
@@ -92,20 +91,64 @@ TableBlock table_of(std::span<const ClaimResult> results) {
     const bool measured = r.n > 0;
     std::string verdict(name_of(r.verdict));
     if (!r.note.empty()) verdict += fmt::format(" ({})", r.note);
-    table.rows.push_back(
-        {std::string(r.claim->sentence), models_of(r), fmt::to_string(r.n),
-         measured ? number_text(r.value) : "–", measured ? number_text(r.null) : "–",
-         measured ? change_text(excess_of(r)) : "–",
-         fmt::format("{}{}", r.claim->direction == ClaimDirection::kAbove ? "> " : "< −", r.claim->delta),
-         std::move(verdict)});
+    table.rows.push_back({std::string(r.claim->sentence), models_of(r), fmt::to_string(r.n),
+                          measured ? number_text(r.value) : "–", measured ? number_text(r.null) : "–",
+                          measured ? change_text(excess_of(r)) : "–",
+                          fmt::format("{}{}", r.claim->direction == ClaimDirection::kAbove ? "> " : "< −",
+                                      number_text(r.claim->delta)),
+                          std::move(verdict)});
     table.row_definitions.push_back(definition_of(*r.claim));
   }
   return table;
 }
 
+std::string verdict_text(const ClaimResult& r) {
+  constexpr std::array<const char*, 4> kSigns = {"✓", "✗", "?", "–"};
+  return fmt::format("{} {}", kSigns[static_cast<std::size_t>(r.verdict)], name_of(r.verdict));
+}
+
+// Whether a claim has several verdicts, of several models.
+bool has_several(std::span<const ClaimResult> results) {
+  const auto same = [](const ClaimResult& a, const ClaimResult& b) { return a.claim == b.claim; };
+  return std::ranges::adjacent_find(results, same) != results.end();
+}
+
 }  // namespace
 
-Forest claims_figure(std::span<const ClaimResult> results) {
+Section verdict_section(std::span<const ClaimResult> results, const FigureWriter& colors) {
+  const bool several = has_several(results);
+  TableBlock table{.caption = tally(results), .columns = {{.name = "claim of the paper"}}, .rows = {}};
+  if (several) table.columns.push_back({.name = "models"});
+  table.columns.push_back({.name = "verdict",
+                           .definition =
+                               "supported: the 95 % interval of value − null lies beyond the least size that "
+                               "matters; not supported: it lies wholly short of it; else it cannot be told"});
+  for (const ModelNumber& number : results[0].each) {
+    table.columns.push_back({.name = number.model,
+                             .kind = ColumnKind::kNumber,
+                             .definition = "the number that the claim is about, of this model by itself",
+                             .color = colors.color_of(number.model)});
+    table.columns.push_back(
+        number_column("null", "the same under uniform attention, or as the claim states it"));
+  }
+  for (const ClaimResult& r : results) {
+    std::vector<std::string> row = {std::string(r.claim->sentence)};
+    if (several) row.push_back(models_of(r));
+    row.push_back(verdict_text(r));
+    for (const ModelNumber& number : r.each) {
+      row.push_back(number.n > 0 ? number_text(number.value) : "–");
+      row.push_back(number.n > 0 ? number_text(number.null) : "–");
+    }
+    table.rows.push_back(std::move(row));
+    table.row_definitions.push_back(definition_of(*r.claim));
+  }
+  return {.id = "verdicts",
+          .title = "Do the paper’s claims hold?",
+          .explanation = "",
+          .blocks = {std::move(table)}};
+}
+
+Forest claims_figure(std::span<const ClaimResult> results, const FigureWriter& colors) {
   Forest forest{.note = "Whiskers: 95 % bootstrap intervals over samples. Arrows: the interval goes on.",
                 .x_title = "(value − null) ÷ δ, in the claimed direction",
                 .text_title = "value − null",
@@ -117,7 +160,7 @@ Forest claims_figure(std::span<const ClaimResult> results) {
                         {ForestMark::kRing, "cannot tell"}}};
   Range range{-1, 2};
   for (const ClaimResult& r : results) {
-    forest.rows.push_back(row_of(r));
+    forest.rows.push_back(row_of(r, colors));
     const ForestRow& row = forest.rows.back();
     if (!std::isfinite(row.value)) continue;
     range.low = std::clamp(row.low, -kFarthest, range.low);
@@ -127,11 +170,9 @@ Forest claims_figure(std::span<const ClaimResult> results) {
   return forest;
 }
 
-Section claims_section(std::span<const ClaimResult> results, const fs::path& directory) {
-  make_figure_directory(directory);
-  const std::string csv = claims_csv(results);
+Section claims_section(std::span<const ClaimResult> results, const FigureWriter& writer) {
   Section section{.id = "claims",
-                  .title = "Do the paper's claims hold?",
+                  .title = "Contrast, null and least size of every claim",
                   .explanation =
                       "Each claim of the paper is one contrast, computed sample by sample, with a direction "
                       "and a least size "
@@ -141,15 +182,14 @@ Section claims_section(std::span<const ClaimResult> results, const fs::path& dir
                       "of it, else open; "
                       "it holds for these models and these data."};
   const StudyFigure figure{.name = "claims",
-                           .figure = claims_figure(results),
-                           .csv = csv,
+                           .figure = claims_figure(results, writer),
+                           .csv = claims_csv(results),
                            .caption =
                                "Every claim on one scale: 0 is the null, 1 is the least size that matters, "
                                "and to the right is as claimed.",
                            .alt = "Forest plot: one row per claim and model with interval, null and δ."};
-  section.blocks.push_back(save_figure_block(figure, directory));
+  writer.add(section, "claims", figure);
   section.blocks.push_back(table_of(results));
-  write_file_atomically(directory / "claims.csv", csv);
   return section;
 }
 

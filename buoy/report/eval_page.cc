@@ -61,7 +61,8 @@ Block gain_block(const ScoreTable& table) {
     if (row.gains.empty()) continue;
     std::vector<std::string> line = {row.model, row.condition};
     for (const auto& g : row.gains) {
-      line.push_back(g ? fmt::format("{:+.1f} [{:+.1f}, {:+.1f}]", g->mean[0], g->low[0], g->high[0]) : "–");
+      line.push_back(
+          g ? change_text({.mean = g->mean[0], .lo = g->low[0], .hi = g->high[0]}, Digits::kPercent) : "–");
     }
     line.push_back(row.gains.back() ? fmt::to_string(row.gains.back()->n) : "0");
     block.rows.push_back(std::move(line));
@@ -69,8 +70,8 @@ Block gain_block(const ScoreTable& table) {
   return block;
 }
 
-// Bars of every row, whiskers of 1.96 standard errors.
-Bars score_bars(const ScoreTable& table) {
+// Bars of every row, whiskers of 1.96 standard errors. A model's conditions share its colour.
+Bars score_bars(const ScoreTable& table, const FigureWriter& writer) {
   Bars bars{.note = "Whiskers: 1.96 standard errors over items.",
             .width = kTextWidth,
             .y_title = "exact match, %",
@@ -79,7 +80,13 @@ Bars score_bars(const ScoreTable& table) {
   bars.groups.push_back("mean");
   for (const ScoreRow& row : table.rows) {
     if (bars.series.size() == kMostSeries) break;
-    BarSeries series{.name = fmt::format("{}, {}", row.model, row.condition), .bars = {}};
+    constexpr Fill kFills[] = {Fill::kSolid, Fill::kPale, Fill::kHatched};
+    const auto before = static_cast<std::size_t>(std::ranges::count_if(
+        table.rows.data(), &row, [&](const ScoreRow& other) { return other.model == row.model; }));
+    BarSeries series{.name = fmt::format("{}, {}", row.model, row.condition),
+                     .bars = {},
+                     .color = writer.color_of(row.model),
+                     .fill = kFills[before % std::size(kFills)]};
     const auto add = [&](const std::optional<ScoreCell>& c) {
       if (!c) return series.bars.push_back({});
       const double half = 1.96 * c->standard_error[0];
@@ -124,19 +131,19 @@ Block seen_block(const SampleTable& seen) {
 
 }  // namespace
 
-std::vector<Section> eval_sections(const ScoreTable& table, const fs::path& directory) {
-  make_figure_directory(directory);
+std::vector<Section> eval_sections(const ScoreTable& table, const FigureWriter& writer) {
   Section scores{
       .id = "scores",
       .title = "How well do the models answer?",
       .explanation =
           "Every model answers every question, with and without passages, from the same prompt. Exact match "
           "asks for the answer itself, substring for an answer that holds it, F1 for shared words."};
-  scores.blocks.push_back(
-      FigureBlock{.svg = save_figure(score_bars(table), directory / "figures" / "scores", score_csv(table)),
-                  .alt = "Bars of exact match by dataset, model and condition.",
-                  .caption = "Exact match by dataset.",
-                  .files = "figures/scores"});
+  writer.add(scores, "answers",
+             {.name = "scores",
+              .figure = score_bars(table, writer),
+              .csv = score_csv(table),
+              .caption = "Exact match by dataset.",
+              .alt = "Bars of exact match by dataset, model and condition."});
   for (int s = 0; s < 3; ++s) scores.blocks.push_back(score_block(table, s));
   std::vector<Section> sections = {std::move(scores)};
   if (table.baseline.empty()) return sections;
@@ -149,11 +156,15 @@ std::vector<Section> eval_sections(const ScoreTable& table, const fs::path& dire
   return sections;
 }
 
-void write_eval(const ScoreTable& table, const EvalReport& report, const fs::path& directory) {
+void write_eval(const ScoreTable& table, const EvalReport& report, const fs::path& directory,
+                const FigureOptions& options) {
+  const FigureWriter writer(directory, options, names_in(table.rows, &ScoreRow::model));
   Page page{.title = report.title,
             .lead = report.lead,
+            .notes = writer.notes(),
+            .models = writer.key(),
             .facts = report.facts,
-            .sections = eval_sections(table, directory)};
+            .sections = eval_sections(table, writer)};
   if (report.seen != nullptr) {
     page.sections.push_back(
         {.id = "seen",

@@ -1,156 +1,38 @@
 #include "buoy/report/html.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdlib>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "buoy/base/error.h"
-#include "buoy/base/types.h"
+#include "buoy/draw/theme.h"
 #include "buoy/io/file.h"
+#include "buoy/report/html_blocks.h"
 #include "buoy/report/html_style.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {
 
-// Nothing may be fetched, whatever stands in the data.
+// Nothing may be fetched or run, whatever stands in the data. Figures carry style attributes and images.
 constexpr std::string_view kPolicy =
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
-// Figures are drawn for paper; on a screen they are shown this much larger than a point is.
-constexpr double kPixelsPerPoint = 96.0 / 72 * 1.3;
-constexpr double kNarrowestFigure = 520;  // pixels; on a narrower screen the figure is scrolled sideways
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-std::string base64(std::string_view bytes) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      out += i + k <= bytes.size() ? kDigits[group >> (18 - 6 * k) & 63U] : '=';
-    }
-  }
-  return out;
-}
-
-// A relative path as a link: everything but plain characters and slashes is percent-encoded, a colon too, so
-// that it cannot become another scheme.
-std::string link_to(std::string_view path) {
-  std::string out;
-  for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("-._~/").find(c) != std::string_view::npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
-// Width in points as Cairo writes it: <svg … width="486pt" …>; 0 where there is none.
-double width_of(std::string_view svg) {
-  const std::size_t tag = svg.find("<svg");
-  if (tag == std::string_view::npos) return 0;
-  const std::string_view head = svg.substr(tag, svg.find('>', tag) - tag);
-  const std::size_t at = head.find(" width=\"");
-  return at == std::string_view::npos ? 0 : std::atof(std::string(head.substr(at + 8, 16)).c_str());
-}
-
-std::string html_of(const FigureBlock& figure) {
-  std::string size;
-  if (const double width = width_of(figure.svg) * kPixelsPerPoint; width > 0) {
-    size = fmt::format(" style=\"max-width:{:.0f}px;min-width:{:.0f}px\"", width,
-                       std::min(0.75 * width, kNarrowestFigure));
-  }
-  std::string files;
-  if (!figure.files.empty()) {
-    for (const char* extension : {"pdf", "svg", "png", "csv"}) {
-      std::string name = extension;
-      std::ranges::transform(name, name.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
-      files += fmt::format("<a href=\"{}.{}\">{}</a>", link_to(figure.files), extension, name);
-    }
-    files = fmt::format(" <span class=\"files\">{}</span>", files);
-  }
+std::string style_sheet() {
+  std::string models;
+  for (Index i = 0; i < kSeriesColorCount; ++i)
+    models += fmt::format(".m{0}{{background:var(--fig-s{0})}}", i);
   return fmt::format(
-      "<figure>\n<div class=\"card\"><img alt=\"{}\"{} src=\"data:image/svg+xml;base64,{}\"></div>\n"
-      "<figcaption>{}{}</figcaption>\n</figure>\n",
-      escape_html(figure.alt), size, base64(figure.svg), escape_html(figure.caption), files);
-}
-
-// Names such as mini-mdm are not broken at their hyphens.
-bool is_name(std::string_view text) {
-  constexpr std::size_t kLongest = 40;  // longer ones would push the other columns out of sight
-  return text.size() <= kLongest && text.find('-') != text.npos && text.find(' ') == text.npos;
-}
-
-std::string cell(const TableColumn& column, std::string_view text, const char* head, bool name = false) {
-  const char* kind = column.kind == ColumnKind::kNumber ? " class=\"n\"" : name ? " class=\"name\"" : "";
-  const char* tag = *head != '\0' ? "th" : "td";
-  return fmt::format("<{}{}{}>{}</{}>", tag, kind, head, text, tag);
-}
-
-std::string html_of(const TableBlock& table) {
-  std::string out = "<div class=\"scroll\"><table>\n";
-  if (!table.caption.empty()) out += fmt::format("<caption>{}</caption>\n", escape_html(table.caption));
-  out += "<thead><tr>";
-  std::set<std::string> defined;
-  std::string definitions;
-  // The text with its definition to point at, which is listed below the table once.
-  const auto with_definition = [&](const std::string& text, const std::string& definition) {
-    const std::string name = escape_html(text), meaning = escape_html(definition);
-    if (definition.empty()) return name;
-    if (defined.insert(text).second) definitions += fmt::format("<dt>{}</dt><dd>{}</dd>\n", name, meaning);
-    return fmt::format("<abbr title=\"{}\">{}</abbr>", meaning, name);
-  };
-  for (const TableColumn& column : table.columns) {
-    out += cell(column, with_definition(column.name, column.definition), " scope=\"col\"");
-  }
-  out += "</tr></thead>\n<tbody>\n";
-  if (!table.row_definitions.empty() && table.row_definitions.size() != table.rows.size()) {
-    fail("table \"{}\": definitions of {} rows, expected {}", table.caption, table.row_definitions.size(),
-         table.rows.size());
-  }
-  for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    const std::vector<std::string>& row = table.rows[r];
-    if (row.size() != table.columns.size()) {
-      fail("table \"{}\": a row of {} cells, expected {}", table.caption, row.size(), table.columns.size());
-    }
-    out += "<tr>";
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool names_row = i == 0 && table.columns[0].kind == ColumnKind::kText;
-      const bool is_defined = i == 0 && !table.row_definitions.empty();
-      out += cell(table.columns[i], with_definition(row[i], is_defined ? table.row_definitions[r] : ""),
-                  names_row ? " scope=\"row\"" : "", is_name(row[i]));
-    }
-    out += "</tr>\n";
-  }
-  out += "</tbody></table></div>\n";
-  if (!definitions.empty()) {
-    out += fmt::format("<details><summary>{}</summary>\n<dl>\n{}</dl></details>\n",
-                       table.row_definitions.empty() ? "What the columns mean" : "What rows and columns mean",
-                       definitions);
-  }
-  return out;
-}
-
-std::string html_of(const NoteBlock& note) {
-  return fmt::format("<div class=\"note\">{}</div>\n", escape_html(note.text));
-}
-
-std::string html_of(const CodeBlock& code) {
-  return fmt::format(
-      "<div class=\"code\"><pre><code>{}</code></pre><button type=\"button\" hidden>Copy</button></div>\n",
-      escape_html(code.code));
+      ":root{{{}}}\n@media (prefers-color-scheme:dark){{:root{{{}}}.turned{{filter:url(#turn)}}}}\n"
+      "@media print{{:root{{{}}}.turned{{filter:none}}}}\n{}\n{}",
+      figure_colors_css_light(), figure_colors_css_dark(), figure_colors_css_light(), models, kPageStyle);
 }
 
 void check_ids(const Page& page) {
-  std::set<std::string_view> seen;
-  for (const Section& section : page.sections) {
+  std::set<std::string_view> seen = {"found"};
+  const auto check_one = [&](const Section& section) {
     const bool plain =
         section.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
     if (section.id.empty() || !plain) {
@@ -158,15 +40,40 @@ void check_ids(const Page& page) {
     }
     if (!seen.insert(section.id).second)
       fail("section \"{}\": id \"{}\" is used twice", section.title, section.id);
+  };
+  if (page.verdicts) check_one(*page.verdicts);
+  std::ranges::for_each(page.sections, check_one);
+}
+
+// Neighbouring sections of one topic, or one section without.
+using Folded = std::span<const Section>;
+
+std::vector<Folded> groups_of(const std::vector<Section>& sections) {
+  std::vector<Folded> groups;
+  for (std::size_t begin = 0, end = 0; begin < sections.size(); begin = end) {
+    end = begin + 1;
+    const std::string& topic = sections[begin].topic;
+    while (!topic.empty() && end < sections.size() && sections[end].topic == topic) ++end;
+    groups.push_back(std::span(sections).subspan(begin, end - begin));
   }
+  return groups;
+}
+
+std::string id_of(const Folded& group) {
+  return group[0].topic.empty() ? group[0].id : "topic-" + group[0].id;
+}
+
+const std::string& title_of(const Folded& group) {
+  return group[0].topic.empty() ? group[0].title : group[0].topic;
 }
 
 std::string contents_of(const Page& page) {
   if (page.sections.size() < 2) return "";
   std::string out = "<nav aria-label=\"Contents\"><ol>\n";
-  for (const Section& section : page.sections) {
-    out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", section.id, escape_html(section.title));
-  }
+  const auto add = [&](const std::string& id, const std::string& title) {
+    out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", id, escape_html(title));
+  };
+  for (const Folded& group : groups_of(page.sections)) add(id_of(group), title_of(group));
   return out + "</ol></nav>\n";
 }
 
@@ -179,13 +86,64 @@ std::string facts_of(const Page& page) {
   return out + "</dl>\n";
 }
 
-std::string html_of(const Section& section) {
-  std::string out = fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n", section.id, escape_html(section.title));
-  if (!section.explanation.empty()) out += fmt::format("<p>{}</p>\n", escape_html(section.explanation));
-  for (const Block& block : section.blocks) {
-    out += std::visit([](const auto& kind) { return html_of(kind); }, block);
+std::string key_of(const Page& page) {
+  if (page.models.empty()) return "";
+  std::string out = "<ul class=\"key\" aria-label=\"Colours of the models in every figure\">\n";
+  for (const ModelKey& model : page.models) {
+    out += fmt::format("<li>{}<b>{}</b> {}</li>\n", swatch_html(model.color), escape_html(model.name),
+                       escape_html(model.detail));
   }
+  return out + "</ul>\n";
+}
+
+std::string source_of(const Page& page) {
+  if (!page.source) return "";
+  const LinkedText& s = *page.source;
+  if (!s.url.starts_with("https://")) fail("page \"{}\": link to \"{}\", expected https", page.title, s.url);
+  return fmt::format("<p class=\"source\">{}<a href=\"{}\">{}</a>{}</p>\n", escape_html(s.before),
+                     escape_html(s.url), escape_html(s.text), escape_html(s.after));
+}
+
+std::string findings_of(const Page& page) {
+  if (page.findings.empty()) return "";
+  std::string out = "<section id=\"found\">\n<h2>What was found</h2>\n<ol class=\"found\">\n";
+  for (const Finding& f : page.findings) {
+    out += fmt::format("<li><strong>{}</strong> {}</li>\n", escape_html(f.question), escape_html(f.answer));
+  }
+  return out + "</ol>\n</section>\n";
+}
+
+std::string html_of(const Section& section, int level, InlineFigures& figures) {
+  std::string out = fmt::format("<section id=\"{}\">\n<h{}>{}</h{}>\n", section.id, level,
+                                escape_html(section.title), level);
+  if (!section.explanation.empty()) out += fmt::format("<p>{}</p>\n", escape_html(section.explanation));
+  for (const Block& block : section.blocks) out += html_of(block, figures);
   return out + "</section>\n";
+}
+
+std::string html_of(const Folded& group, InlineFigures& figures) {
+  if (group[0].topic.empty()) return html_of(group[0], 2, figures);
+  std::string inside, titles;
+  for (const Section& section : group) {
+    inside += html_of(section, 3, figures);
+    titles += fmt::format("{}{}", titles.empty() ? "" : " · ", section.title);
+  }
+  return fmt::format(
+      "<details class=\"topic\" id=\"{}\"><summary><h2>{}</h2><span>{}</span></summary>\n{}</details>\n",
+      id_of(group), escape_html(title_of(group)), escape_html(titles), inside);
+}
+
+std::string header_of(const Page& page, InlineFigures& figures) {
+  std::string notes;
+  for (const std::string& note : page.notes)
+    notes += fmt::format("<div class=\"note\">{}</div>\n", escape_html(note));
+  const std::string lead =
+      page.lead.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escape_html(page.lead));
+  const std::string intro =
+      fmt::format("<div class=\"intro\">\n<h1>{}</h1>\n{}{}{}{}{}{}</div>\n", escape_html(page.title),
+                  source_of(page), lead, notes, key_of(page), findings_of(page), facts_of(page));
+  if (!page.verdicts) return fmt::format("<header>\n{}</header>\n", intro);
+  return fmt::format("<header class=\"two\">\n{}{}</header>\n", intro, html_of(*page.verdicts, 2, figures));
 }
 
 }  // namespace
@@ -221,19 +179,20 @@ std::string escape_html(std::string_view text) {
 
 std::string render_page(const Page& page) {
   check_ids(page);
-  std::string sections;
-  for (const Section& section : page.sections) sections += html_of(section);
-  const std::string title = escape_html(page.title);
+  InlineFigures figures;
+  const std::string header = header_of(page, figures);
+  std::string main;
+  for (const Folded& group : groups_of(page.sections)) main += html_of(group, figures);
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<div class=\"page\">\n"
-      "<header>\n<h1>{}</h1>\n{}{}</header>\n{}<main>\n{}</main>\n<footer>Made with Buoy.</footer>\n</div>\n"
-      "<script>{}</script>\n</body>\n</html>\n",
-      kPolicy, title, kPageStyle, title,
-      page.lead.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escape_html(page.lead)),
-      facts_of(page), contents_of(page), sections, kPageScript);
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n"
+      "<a class=\"skip\" href=\"#main\">Skip to the results</a>\n"
+      "{}{}{}<main id=\"main\">\n{}</main>\n<footer>Made with Buoy.</footer>\n</body>\n</html>\n",
+      kPolicy, escape_html(page.title), style_sheet(), figures.definitions(), header, contents_of(page),
+      main);
 }
 
 void save_page(const Page& page, const std::filesystem::path& path) {

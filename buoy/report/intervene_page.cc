@@ -81,11 +81,7 @@ Bar bar_of(const InterventionRow* row) {
 }
 
 std::vector<std::string> models_of(const InterventionResult& result) {
-  std::vector<std::string> names;
-  for (const InterventionRow& row : result.rows) {
-    if (std::ranges::find(names, row.model) == names.end()) names.push_back(row.model);
-  }
-  return names;
+  return names_in(result.rows, &InterventionRow::model);
 }
 
 // Conditions that stand as bars of their own: neither none nor the control of another, in order.
@@ -107,15 +103,18 @@ std::string item_note(const InterventionResult& result) {
   return fmt::format("n = {} items. Whiskers: 95 % bootstrap intervals over items.", n);
 }
 
-// Two series for each model: the intervention and its control.
-Bars change_bars(const InterventionResult& result, std::span<const std::string> models) {
+// Two series for each model, in its colour: the intervention and, hatched, its control.
+Bars change_bars(const InterventionResult& result, std::span<const std::string> models,
+                 const FigureWriter& writer) {
   Bars bars{.note = item_note(result),
             .width = kTextWidth,
             .y_title = "change of exact match, points",
             .labels = ValueLabels::kShown,
             .groups = shown_conditions(result)};
   for (const std::string& model : models) {
-    BarSeries own{.name = model, .bars = {}}, control{.name = model + ", control", .bars = {}};
+    const Index color = writer.color_of(model);
+    BarSeries own{.name = model, .bars = {}, .color = color};
+    BarSeries control{.name = model + ", control", .bars = {}, .color = color, .fill = Fill::kHatched};
     bool controlled = false;
     for (const std::string& condition : bars.groups) {
       const InterventionRow* row = find_row(result, model, condition);
@@ -131,14 +130,14 @@ Bars change_bars(const InterventionResult& result, std::span<const std::string> 
 }
 
 // Bars hold six series: three models with their controls to a figure.
-std::vector<StudyFigure> change_figures(const InterventionResult& result) {
+std::vector<StudyFigure> change_figures(const InterventionResult& result, const FigureWriter& writer) {
   constexpr std::size_t kModelsAtOnce = 3;
   std::vector<StudyFigure> figures;
   const std::vector<std::string> models = models_of(result);
   if (shown_conditions(result).empty()) return figures;
   for (std::size_t first = 0; first < models.size(); first += kModelsAtOnce) {
     const auto some = std::span(models).subspan(first, std::min(kModelsAtOnce, models.size() - first));
-    Bars bars = change_bars(result, some);
+    Bars bars = change_bars(result, some, writer);
     std::string csv = figure_csv(bars);
     figures.push_back(
         {.name = first == 0 ? "interventions" : fmt::format("interventions_{}", first / kModelsAtOnce + 1),
@@ -176,17 +175,15 @@ std::vector<Block> seen_tables(const InterventionResult& result) {
 
 }  // namespace
 
-std::vector<Section> intervene_sections(const InterventionResult& result, const fs::path& directory) {
+std::vector<Section> intervene_sections(const InterventionResult& result, const FigureWriter& writer) {
   if (result.rows.empty()) return {};
-  make_figure_directory(directory);
   Section answers{
       .id = "interventions",
       .title = "What do interventions cost?",
       .explanation =
           "Attention is changed while the model answers, and every answer is compared with the one it gives "
           "untouched. What an intervention does beyond its control is due to what it touches."};
-  for (const StudyFigure& f : change_figures(result))
-    answers.blocks.push_back(save_figure_block(f, directory));
+  for (const StudyFigure& f : change_figures(result, writer)) writer.add(answers, "interventions", f);
   for (const Score& score : kScores) answers.blocks.push_back(score_table(result, score));
   std::vector<Section> sections = {std::move(answers)};
   std::vector<Block> seen = seen_tables(result);
@@ -201,12 +198,14 @@ std::vector<Section> intervene_sections(const InterventionResult& result, const 
 }
 
 void write_intervene(const InterventionResult& result, const InterveneReport& report,
-                     const fs::path& directory) {
-  make_figure_directory(directory);
+                     const fs::path& directory, const FigureOptions& options) {
+  const FigureWriter writer(directory, options, models_of(result));
   Page page{.title = report.title,
             .lead = report.lead,
+            .notes = writer.notes(),
+            .models = writer.key(),
             .facts = report.facts,
-            .sections = intervene_sections(result, directory)};
+            .sections = intervene_sections(result, writer)};
   page.sections.push_back(
       repeat_section("All numbers are in interventions.csv, beside this page.", report.command));
   write_file_atomically(directory / "interventions.csv", intervene_csv(result));

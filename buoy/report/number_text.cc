@@ -7,8 +7,22 @@
 namespace buoy {
 namespace {
 
+std::string unsigned_text(double value, Digits digits) {
+  return fmt::format("{:.{}f}", std::abs(value), digits == Digits::kPercent ? 1 : 3);
+}
+
+bool is_zero(const std::string& text) {
+  return text.find_first_of("123456789") == std::string::npos && text.find_first_of("0") == 0;
+}
+
+std::string with_sign(double value, Digits digits, const char* plus) {
+  const std::string text = unsigned_text(value, digits);
+  if (is_zero(text) || std::isnan(value)) return text;
+  return (value < 0 ? "−" : plus) + text;
+}
+
 std::string signed_text(double value, Digits digits) {
-  return (value > 0 ? "+" : value < 0 ? "−" : "") + number_text(std::abs(value), digits);
+  return with_sign(value, digits, "+");
 }
 
 std::string text(const Summary& s, Digits digits, std::string (*number)(double, Digits)) {
@@ -19,10 +33,7 @@ std::string text(const Summary& s, Digits digits, std::string (*number)(double, 
 }  // namespace
 
 std::string number_text(double value, Digits digits) {
-  if (digits == Digits::kPercent) return fmt::format("{:.1f}", value);
-  const double size = std::abs(value);
-  if (size != 0 && size < 0.001) return fmt::format("{:.1e}", value);
-  return fmt::format("{:.{}f}", value, size >= 100 ? 1 : size >= 10 ? 2 : 3);
+  return with_sign(value, digits, "");
 }
 
 std::string interval_text(const Summary& summary, Digits digits) {

@@ -7,7 +7,8 @@
 
 namespace buoy {
 
-// How many digits: three or so ("0.125", "12.50", "1.2e-05"), or one after the point, for percentages.
+// How many digits after the point, in every row of a column: three, or one for percentages. The CSV files
+// have more. A minus is a minus sign (−), and what rounds to 0 has none.
 enum class Digits { kThree, kPercent };
 
 std::string number_text(double value, Digits digits = Digits::kThree);

@@ -1,23 +1,82 @@
 #include "buoy/report/page_parts.h"
 
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
 #include "buoy/base/error.h"
+#include "buoy/draw/canvas.h"
+#include "buoy/io/file.h"
 
 namespace buoy {
 
 namespace fs = std::filesystem;
 
-void make_figure_directory(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory / "figures", error);
-  if (error) fail("{}: cannot be made a directory: {}", (directory / "figures").string(), error.message());
+std::vector<std::string_view> figure_topics() {
+  std::vector<std::string_view> topics;
+  for (const Analysis& analysis : analyses()) topics.push_back(analysis.name);
+  for (const std::string_view more : {"claims", "answers", "stress", "interventions"}) topics.push_back(more);
+  return topics;
 }
 
-FigureBlock save_figure_block(const StudyFigure& figure, const fs::path& directory) {
-  const std::string files = "figures/" + figure.name;
-  return {.svg = save_figure(figure.figure, directory / files, figure.csv),
-          .alt = figure.alt,
-          .caption = figure.caption,
-          .files = files};
+FigureWriter::FigureWriter(fs::path directory, FigureOptions options, std::vector<std::string> models)
+    : directory_(std::move(directory)), options_(std::move(options)), fonts_(fonts_present()) {
+  const std::vector<std::string_view> topics = figure_topics();
+  for (const std::string& topic : options_.only) {
+    if (std::ranges::find(topics, topic) == topics.end())
+      fail_usage("figures of \"{}\", expected some of {}", topic, fmt::join(topics, ", "));
+  }
+  if (options_.models.empty()) options_.models = std::move(models);
+  std::error_code error;
+  fs::create_directories(directory_ / "figures", error);
+  if (error) fail("{}: cannot be made a directory: {}", (directory_ / "figures").string(), error.message());
+}
+
+bool FigureWriter::wants(std::string_view topic) const {
+  return options_.only.empty() || std::ranges::find(options_.only, topic) != options_.only.end();
+}
+
+void FigureWriter::add(Section& section, std::string_view topic, const StudyFigure& figure) const {
+  if (!wants(topic)) return;
+  const std::string files = "figures/" + plain_name(figure.name);
+  if (!fonts_) return write_file_atomically(directory_ / (files + ".csv"), figure.csv);
+  FigureBlock block{.svg = save_figure(figure.figure, directory_ / files, figure.csv, options_.formats),
+                    .alt = figure.alt,
+                    .caption = figure.caption,
+                    .files = files,
+                    .extensions = {}};
+  for (const FigureFormat format : kFigureFormats) {
+    if (std::ranges::find(options_.formats, format) != options_.formats.end())
+      block.extensions.emplace_back(name_of(format));
+  }
+  block.extensions.emplace_back("csv");
+  section.blocks.push_back(std::move(block));
+}
+
+Index FigureWriter::color_of(const std::string& model) const {
+  const Index place = std::ranges::find(options_.models, model) - options_.models.begin();
+  return place % kSeriesColorCount;
+}
+
+std::vector<std::string> FigureWriter::notes() const {
+  if (fonts_) return {};
+  return {std::string(kNoFonts)};
+}
+
+std::vector<ModelKey> FigureWriter::key() const {
+  std::vector<ModelKey> key;
+  for (const std::string& model : options_.models)
+    key.push_back({.name = model, .detail = "", .color = color_of(model)});
+  return key;
+}
+
+std::string plain_name(std::string text) {
+  for (char& c : text) {
+    const bool keeps = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_';
+    if (!keeps) c = '_';
+  }
+  return text;
 }
 
 Section repeat_section(const std::string& numbers, const std::string& command) {

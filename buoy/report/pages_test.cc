@@ -39,6 +39,9 @@ TEST(NumberText, SignsAndDigits) {
   EXPECT_EQ(change_text(summary(1.5, 2)), "+1.500 [−0.500, +3.500]");
   EXPECT_EQ(change_text(summary(-12, 12), Digits::kPercent), "−12.0 [−24.0, 0.0]");
   EXPECT_EQ(interval_text({.mean = 3}), "3.000") << "no interval was asked for";
+  EXPECT_EQ(interval_text(summary(-0.25, 0.125)), "−0.250 [−0.375, −0.125]");
+  EXPECT_EQ(number_text(-12345.6789), "−12345.679") << "as many digits after the point as its neighbours";
+  EXPECT_EQ(number_text(-0.0001), "0.000") << "what rounds to 0 has no sign";
 }
 
 // As claimed, the other way round, and not measured.
@@ -63,9 +66,14 @@ std::vector<ClaimResult> some_results() {
   return results;
 }
 
+FigureWriter writer_in(const TempDir& dir, FigureOptions options = {}) {
+  return {dir / "out", std::move(options), {"mdm", "arm"}};
+}
+
 TEST(ClaimsFigure, IsInUnitsOfDeltaWithTheClaimedDirectionToTheRight) {
+  const TempDir dir;
   const std::vector<ClaimResult> results = some_results();
-  const Forest forest = claims_figure(results);
+  const Forest forest = claims_figure(results, writer_in(dir));
   ASSERT_EQ(forest.rows.size(), results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].n == 0) {
@@ -83,7 +91,7 @@ TEST(ClaimsFigure, IsInUnitsOfDeltaWithTheClaimedDirectionToTheRight) {
 TEST(ClaimsSection, HasARowForEveryResult) {
   const TempDir dir;
   const std::vector<ClaimResult> results = some_results();
-  const Section section = claims_section(results, dir / "out");
+  const Section section = claims_section(results, writer_in(dir));
   const TableBlock& table = table_in(section);
   ASSERT_EQ(table.rows.size(), results.size());
   const std::vector<std::string> first = {std::string(results[0].claim->sentence),
@@ -92,7 +100,7 @@ TEST(ClaimsSection, HasARowForEveryResult) {
                                           "1.200",
                                           "1.000",
                                           "+0.200 [+0.150, +0.250]",
-                                          "> 0.1",
+                                          "> 0.100",
                                           "supported"};
   EXPECT_EQ(table.rows[0], first);
   EXPECT_EQ(table.rows[1].back(), "not measured (reason)");
@@ -100,8 +108,38 @@ TEST(ClaimsSection, HasARowForEveryResult) {
       fmt::format("Of {} verdicts 2 are supported, 0 not supported, 0 cannot be told and {} not measured.",
                   results.size(), results.size() - 2)))
       << table.caption;
-  EXPECT_EQ(read_file(dir / "out/claims.csv"), claims_csv(results));
+  EXPECT_EQ(read_file(dir / "out/figures/claims.csv"), claims_csv(results));
   EXPECT_TRUE(fs::exists(dir / "out/figures/claims.pdf"));
+}
+
+TEST(VerdictSection, HasEveryModelsNumberBesideTheVerdict) {
+  const TempDir dir;
+  std::vector<ClaimResult> results = some_results();
+  for (ClaimResult& r : results) r.each = {{"mdm", 12, 0.5, 0.25}, {"arm", 0, 0, 0}};
+  const Section section = verdict_section(results, writer_in(dir));
+  const TableBlock& table = table_in(section);
+  EXPECT_EQ(table.columns[2].name, "mdm");
+  EXPECT_EQ(table.columns[2].color, 0);
+  EXPECT_EQ(table.columns[4].color, 1);
+  EXPECT_EQ(table.rows[0], (std::vector<std::string>{std::string(results[0].claim->sentence), "✓ supported",
+                                                     "0.500", "0.250", "–", "–"}));
+  EXPECT_EQ(table.rows[1][1], "– not measured");
+}
+
+TEST(FigureWriter, DrawsWhatIsAskedForAndNamesWhatThereIs) {
+  const TempDir dir;
+  FigureOptions options{.only = {"stress"}, .formats = {FigureFormat::kPdf}};
+  EXPECT_EQ(figures_in(claims_section(some_results(), writer_in(dir, options))), 0);
+  const Section noise = stress_sections(some_stress(), writer_in(dir, options))[1];
+  ASSERT_EQ(figures_in(noise), 1);
+  EXPECT_EQ(std::get<FigureBlock>(noise.blocks[0]).extensions, (std::vector<std::string>{"pdf", "csv"}));
+  EXPECT_TRUE(fs::exists(dir / "out/figures/stress_noise_curves.pdf"));
+  EXPECT_FALSE(fs::exists(dir / "out/figures/stress_noise_curves.png"));
+  EXPECT_FALSE(fs::exists(dir / "out/figures/claims.pdf"));
+  options.only = {"drifts"};
+  EXPECT_NE(
+      error_of([&] { writer_in(dir, options); }).find("figures of \"drifts\", expected some of drift, "),
+      std::string::npos);
 }
 
 // Two levels of a numeric stressor and two of a categorical one, for one model.
@@ -144,7 +182,7 @@ StressResult some_stress() {
 
 TEST(StressPage, ShowsCurvesBarsLossesSlopesAndStaleAnswers) {
   const TempDir dir;
-  const std::vector<Section> sections = stress_sections(some_stress(), dir / "out");
+  const std::vector<Section> sections = stress_sections(some_stress(), writer_in(dir));
   ASSERT_EQ(sections.size(), 3U);
   EXPECT_EQ(sections[0].id, "stress");
   EXPECT_EQ(table_in(sections[0]).rows[0], (std::vector<std::string>{"Irrelevant passages", "qa", "mdm − arm",
@@ -164,7 +202,7 @@ TEST(StressPage, ShowsCurvesBarsLossesSlopesAndStaleAnswers) {
 
 TEST(StressPage, CurvesStandAtUnitsOfStressWithTheirBaseline) {
   const TempDir dir;
-  stress_sections(some_stress(), dir / "out");
+  stress_sections(some_stress(), writer_in(dir));
   EXPECT_EQ(read_file(dir / "out/figures/stress_noise_curves.csv"),
             "panel,series,x,y,lo,hi,null\n"
             "Irrelevant passages,mdm,0,80,76,84,80\n"
@@ -177,7 +215,7 @@ TEST(StressPage, SeveralDataSetsAreToldApart) {
   StressResult result = some_stress();
   result.curves.push_back(result.curves[0]);
   result.curves.back().data = "other data";
-  const std::vector<Section> sections = stress_sections(result, dir / "out");
+  const std::vector<Section> sections = stress_sections(result, writer_in(dir));
   EXPECT_EQ(figures_in(sections[1]), 2);
   EXPECT_EQ(table_in(sections[1]).rows[1][2], "other data");
   EXPECT_TRUE(fs::exists(dir / "out/figures/stress_noise_curves_other_data.csv"));
@@ -221,7 +259,7 @@ InterventionResult some_interventions() {
 
 TEST(IntervenePage, PutsTheControlBesideTheIntervention) {
   const TempDir dir;
-  const std::vector<Section> sections = intervene_sections(some_interventions(), dir / "out");
+  const std::vector<Section> sections = intervene_sections(some_interventions(), writer_in(dir));
   ASSERT_EQ(sections.size(), 2U);
   EXPECT_EQ(table_in(sections[0]).rows[1],
             (std::vector<std::string>{"mdm", "mask-anchors=5", "20", "70.0", "−30.0 [−35.0, −25.0]",
@@ -231,7 +269,7 @@ TEST(IntervenePage, PutsTheControlBesideTheIntervention) {
             "mdm,mask-anchors=5,-30,-35,-25,\n"
             "\"mdm, control\",mask-anchors=5,-10,-15,-5,\n");
   EXPECT_EQ(table_in(sections[1]).rows[0],
-            (std::vector<std::string>{"Turnover", "mdm", "mask-anchors=5", "8", "-0.300 [-0.310, -0.290]",
+            (std::vector<std::string>{"Turnover", "mdm", "mask-anchors=5", "8", "−0.300 [−0.310, −0.290]",
                                       "−0.300 [−0.310, −0.290]"}));
 }
 
@@ -239,7 +277,7 @@ TEST(IntervenePage, WithoutTracesThereIsNoSecondSection) {
   const TempDir dir;
   InterventionResult result = some_interventions();
   for (InterventionRow& row : result.rows) row.seen.clear();
-  EXPECT_EQ(intervene_sections(result, dir / "out").size(), 1U);
+  EXPECT_EQ(intervene_sections(result, writer_in(dir)).size(), 1U);
   write_intervene(result, {.title = "I", .lead = "", .command = "buoy y", .facts = {}}, dir / "page");
   EXPECT_NE(read_file(dir / "page/report.html").find("buoy y"), std::string::npos);
   EXPECT_EQ(read_file(dir / "page/interventions.csv"), intervene_csv(result));
@@ -254,7 +292,7 @@ TEST(IntervenePage, ManyModelsTakeSeveralFigures) {
       result.rows.push_back(row);
     }
   }
-  EXPECT_EQ(figures_in(intervene_sections(result, dir / "out")[0]), 2);
+  EXPECT_EQ(figures_in(intervene_sections(result, writer_in(dir))[0]), 2);
   EXPECT_TRUE(fs::exists(dir / "out/figures/interventions_2.png"));
 }
 

@@ -57,8 +57,12 @@ std::string item_note(const CurveList& curves) {
   return least == most ? fmt::format("n = {} items", most) : fmt::format("n = {} to {} items", least, most);
 }
 
-Series series_of(const StressCurve& curve) {
-  Series s{.name = curve.model, .x = {}, .y = {}, .markers = Markers::kDots};
+Series series_of(const StressCurve& curve, const FigureWriter& colors) {
+  Series s{.name = curve.model,
+           .x = {},
+           .y = {},
+           .markers = Markers::kDots,
+           .color = colors.color_of(curve.model)};
   for (const StressPoint& p : curve.points) {
     s.x.push_back(p.level.stress().value_or(0));
     s.y.push_back(em_of(p).mean);
@@ -70,13 +74,13 @@ Series series_of(const StressCurve& curve) {
   return s;
 }
 
-CurvePanel panel_of(const CurveList& curves, const Stressor* stressor) {
+CurvePanel panel_of(const CurveList& curves, const Stressor* stressor, const FigureWriter& colors) {
   CurvePanel panel{.title = std::string(stressor->title), .series = {}};
   panel.x_title = stressor->axis;
   for (const std::string& model : models_of(curves)) {
     const StressCurve* curve = find(curves, stressor, model);
     if (curve == nullptr) continue;
-    panel.series.push_back(series_of(*curve));
+    panel.series.push_back(series_of(*curve, colors));
     for (const StressPoint& p : curve->points) {
       const double at = p.level.stress().value_or(0);
       if (std::ranges::find(panel.x_ticks, at, &AxisTick::at) == panel.x_ticks.end())
@@ -112,21 +116,27 @@ Range percent_range(const std::vector<CurvePanel>& panels) {
   return {.low = std::max(0.0, std::min(low - 5, high - 22)), .high = high};
 }
 
-void add_curves(std::vector<StudyFigure>& figures, const CurveList& curves, const std::string& name,
+// Where figures are added, and in whose colours.
+struct Adding {
+  std::vector<StudyFigure>& figures;
+  const FigureWriter& colors;
+};
+
+void add_curves(const Adding& to, const CurveList& curves, const std::string& name,
                 const std::string& where) {
   Curves figure{.note = fmt::format("{}. Bands: 95 % bootstrap intervals over items.", item_note(curves)),
                 .y_title = "exact match, %",
                 .null_name = "first level",
                 .legend = LegendPlace::kAbove};
   for (const Stressor* stressor : stressors_of(curves)) {
-    if (!stressor->categorical()) figure.panels.push_back(panel_of(curves, stressor));
+    if (!stressor->categorical()) figure.panels.push_back(panel_of(curves, stressor, to.colors));
   }
   if (figure.panels.empty()) return;
   figure.y_range = percent_range(figure.panels);
   constexpr Index kMostAcross = 3;
   figure.panels_across = std::min<Index>(kMostAcross, std::ssize(figure.panels));
   figure.width = figure.panels.size() > 1 ? kTextWidth : kColumnWidth;
-  figures.push_back(
+  to.figures.push_back(
       finish(name, std::move(figure),
              fmt::format("Exact match by level{}. Dashed: the same model at the first level.", where),
              "Curves of exact match over levels of stress, model beside model."));
@@ -147,7 +157,7 @@ const StressPoint* point_at(const StressCurve* curve, const std::string& level) 
 enum class Shown { kEm, kStale };
 
 // Bars by level, one series per model; no groups where no point has the number.
-Bars bars_of(const CurveList& curves, const Stressor* stressor, Shown shown) {
+Bars bars_of(const CurveList& curves, const Stressor* stressor, Shown shown, const FigureWriter& colors) {
   Bars bars{.note = fmt::format("{}. Whiskers: 95 % bootstrap intervals over items.", item_note(curves)),
             .y_title = shown == Shown::kEm ? "exact match, %" : "stale answers, %",
             .labels = ValueLabels::kShown};
@@ -163,7 +173,7 @@ Bars bars_of(const CurveList& curves, const Stressor* stressor, Shown shown) {
     }
   }
   for (const std::string& model : models_of(curves)) {
-    BarSeries series{.name = model, .bars = {}};
+    BarSeries series{.name = model, .bars = {}, .color = colors.color_of(model)};
     for (const std::string& level : bars.groups) {
       const auto found = number(point_at(find(curves, stressor, model), level));
       series.bars.push_back(found ? bar_of(*found) : Bar{});
@@ -173,17 +183,18 @@ Bars bars_of(const CurveList& curves, const Stressor* stressor, Shown shown) {
   return bars;
 }
 
-void add_bars(std::vector<StudyFigure>& figures, const CurveList& curves, const std::string& suffix,
+void add_bars(const Adding& to, const CurveList& curves, const std::string& suffix,
               const std::string& where) {
   for (const Stressor* stressor : stressors_of(curves)) {
     if (!stressor->categorical()) continue;
-    Bars em = bars_of(curves, stressor, Shown::kEm), stale = bars_of(curves, stressor, Shown::kStale);
+    Bars em = bars_of(curves, stressor, Shown::kEm, to.colors);
+    Bars stale = bars_of(curves, stressor, Shown::kStale, to.colors);
     const std::string name = fmt::format("stress_{}{}", stressor->name, suffix);
-    figures.push_back(finish(name, std::move(em),
-                             fmt::format("{}{}. {}", stressor->title, where, stressor->explanation),
-                             fmt::format("Bars of exact match by {}.", stressor->axis)));
+    to.figures.push_back(finish(name, std::move(em),
+                                fmt::format("{}{}. {}", stressor->title, where, stressor->explanation),
+                                fmt::format("Bars of exact match by {}.", stressor->axis)));
     if (stale.groups.empty()) continue;
-    figures.push_back(
+    to.figures.push_back(
         finish(name + "_stale", std::move(stale),
                fmt::format("Answers that were right before the collection changed and are no longer in it{}.",
                            where),
@@ -197,18 +208,9 @@ std::string capitalised(std::string_view text) {
   return out;
 }
 
-// A file's name: what is not plain becomes _.
-std::string plain(std::string text) {
-  for (char& c : text) {
-    const bool keeps = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
-    if (!keeps) c = '_';
-  }
-  return text;
-}
-
 }  // namespace
 
-std::vector<StudyFigure> worst_loss_figure(const StressResult& result) {
+std::vector<StudyFigure> worst_loss_figure(const StressResult& result, const FigureWriter& colors) {
   Forest forest{.note =
                     "The level with the lowest exact match against the first level, paired by item. "
                     "Whiskers: 95 % bootstrap intervals over items.",
@@ -229,6 +231,7 @@ std::vector<StudyFigure> worst_loss_figure(const StressResult& result) {
     row.value = loss.mean;
     row.low = std::min(loss.mean, loss.lo.value_or(loss.mean));
     row.high = std::max(loss.mean, loss.hi.value_or(loss.mean));
+    row.color = colors.color_of(c.model);
     row.mark = row.low > 0 ? ForestMark::kCross : ForestMark::kRing;
     row.text = fmt::format("{}: {}\nn = {}", worst.level.text, change_text(loss, Digits::kPercent), loss.n);
     forest.rows.push_back(std::move(row));
@@ -240,7 +243,8 @@ std::vector<StudyFigure> worst_loss_figure(const StressResult& result) {
                  "Forest plot of the loss of exact match at the worst level of each stressor.")};
 }
 
-std::vector<StudyFigure> stress_figures(const CurveList& curves, const std::string& group) {
+std::vector<StudyFigure> stress_figures(const CurveList& curves, const std::string& group,
+                                        const FigureWriter& colors) {
   std::vector<StudyFigure> figures;
   const std::vector<std::string> data = data_of(curves);
   for (const std::string& name : data) {
@@ -249,9 +253,10 @@ std::vector<StudyFigure> stress_figures(const CurveList& curves, const std::stri
       if (c->data == name) here.push_back(c);
     }
     const std::string where = data.size() > 1 ? fmt::format(", {}", name) : "";
-    const std::string suffix = data.size() > 1 ? "_" + plain(name) : "";
-    add_curves(figures, here, fmt::format("stress_{}_curves{}", group, suffix), where);
-    add_bars(figures, here, suffix, where);
+    const std::string suffix = data.size() > 1 ? "_" + plain_name(name) : "";
+    const Adding to{figures, colors};
+    add_curves(to, here, fmt::format("stress_{}_curves{}", group, suffix), where);
+    add_bars(to, here, suffix, where);
   }
   return figures;
 }

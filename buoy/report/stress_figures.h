@@ -1,10 +1,10 @@
-// The figures of stress: curves, bars, and an overview of what is lost at worst.
+// The figures of the room stress: curves, bars, and an overview of what is lost at worst.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "buoy/report/study_view.h"
+#include "buoy/report/page_parts.h"
 #include "buoy/stress/stress_table.h"
 
 namespace buoy {
@@ -16,10 +16,11 @@ inline constexpr std::size_t kMostStressModels = 6;
 using CurveList = std::vector<const StressCurve*>;
 
 // One row per curve that has a worst level: the points that are lost there.
-std::vector<StudyFigure> worst_loss_figure(const StressResult& result);
+std::vector<StudyFigure> worst_loss_figure(const StressResult& result, const FigureWriter& colors);
 
 // For each data set: one figure with a panel for every numeric stressor, and bars for each categorical one
 // and for stale answers.
-std::vector<StudyFigure> stress_figures(const CurveList& curves, const std::string& group);
+std::vector<StudyFigure> stress_figures(const CurveList& curves, const std::string& group,
+                                        const FigureWriter& colors);
 
 }  // namespace buoy

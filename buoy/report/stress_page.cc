@@ -132,15 +132,15 @@ std::vector<Block> difference_table(const StressResult& result) {
   return {std::move(table)};
 }
 
-void add_figures(Section& section, const std::vector<StudyFigure>& figures, const fs::path& directory) {
-  for (const StudyFigure& f : figures) section.blocks.push_back(save_figure_block(f, directory));
+void add_figures(Section& section, const std::vector<StudyFigure>& figures, const FigureWriter& writer) {
+  for (const StudyFigure& f : figures) writer.add(section, "stress", f);
 }
 
 void add_blocks(Section& section, std::vector<Block> blocks) {
   for (Block& block : blocks) section.blocks.push_back(std::move(block));
 }
 
-Section overview(const StressResult& result, const fs::path& directory) {
+Section overview(const StressResult& result, const FigureWriter& writer) {
   Section section{
       .id = "stress",
       .title = "How much do the models lose under stress?",
@@ -150,12 +150,9 @@ Section overview(const StressResult& result, const fs::path& directory) {
           "to the same question at the first level, where stress is least. A model that hardly answers has "
           "little to lose: read "
           "losses beside the score without stress."};
-  add_figures(section, worst_loss_figure(result), directory);
+  add_figures(section, worst_loss_figure(result, writer), writer);
   add_blocks(section, difference_table(result));
-  std::vector<std::string> models;
-  for (const StressCurve& c : result.curves) {
-    if (std::ranges::find(models, c.model) == models.end()) models.push_back(c.model);
-  }
+  const std::vector<std::string> models = names_in(result.curves, &StressCurve::model);
   if (models.size() > kMostStressModels) {
     section.blocks.push_back(
         NoteBlock{fmt::format("Figures by level show the first {} of {} models; the tables have all.",
@@ -166,10 +163,9 @@ Section overview(const StressResult& result, const fs::path& directory) {
 
 }  // namespace
 
-std::vector<Section> stress_sections(const StressResult& result, const fs::path& directory) {
+std::vector<Section> stress_sections(const StressResult& result, const FigureWriter& writer) {
   if (result.curves.empty()) return {};
-  make_figure_directory(directory);
-  std::vector<Section> sections = {overview(result, directory)};
+  std::vector<Section> sections = {overview(result, writer)};
   for (const GroupText& text : kGroups) {
     CurveList curves;
     for (const StressCurve& c : result.curves) {
@@ -180,7 +176,7 @@ std::vector<Section> stress_sections(const StressResult& result, const fs::path&
     Section section{.id = "stress-" + group,
                     .title = std::string(text.title),
                     .explanation = std::string(text.explanation)};
-    add_figures(section, stress_figures(curves, group), directory);
+    add_figures(section, stress_figures(curves, group, writer), writer);
     section.blocks.push_back(summary_table(curves));
     add_blocks(section, stale_table(curves));
     sections.push_back(std::move(section));
@@ -188,12 +184,15 @@ std::vector<Section> stress_sections(const StressResult& result, const fs::path&
   return sections;
 }
 
-void write_stress(const StressResult& result, const StressReport& report, const fs::path& directory) {
-  make_figure_directory(directory);
+void write_stress(const StressResult& result, const StressReport& report, const fs::path& directory,
+                  const FigureOptions& options) {
+  const FigureWriter writer(directory, options, names_in(result.curves, &StressCurve::model));
   Page page{.title = report.title,
             .lead = report.lead,
+            .notes = writer.notes(),
+            .models = writer.key(),
             .facts = report.facts,
-            .sections = stress_sections(result, directory)};
+            .sections = stress_sections(result, writer)};
   page.sections.push_back(repeat_section(
       "All numbers: stress.csv (every level) and robustness.csv (every curve), beside this page.",
       report.command));

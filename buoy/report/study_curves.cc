@@ -112,7 +112,7 @@ std::vector<StudyFigure> class_figures(const StudyView& view) {
             .groups = {"structure", "content"}};
   const Quantity kContrasts[] = {{"structural_contrast", "finished"}, {"content_contrast", "finished"}};
   for (const StudiedModel& model : view.models()) {
-    BarSeries series{.name = model.name, .bars = {}};
+    BarSeries series{.name = model.name, .bars = {}, .color = view.color_of(model)};
     for (const Quantity& q : kContrasts) {
       const Summary* s = view.find(model, {.quantity = std::string(q.name), .part = std::string(q.part)});
       if (s == nullptr) {

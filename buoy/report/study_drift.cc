@@ -18,16 +18,18 @@ namespace {
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 constexpr Index kLayerPanels = 4, kLabels = 9, kNeighbours = 8;
 
-// A panel being filled: steps × positions, and how much each column stands out.
+// Opacity of the lines of one model's bands of layers, from the shallow to the deep.
+constexpr double kStrengths[] = {0.4, 0.68, 1};
+
+// A panel being filled: steps × positions of r/r⁰, and how much each column stands out.
 struct TemporalPanel {
   HeatmapPanel panel;
   std::map<Index, double> excess;  // of anchors, by column
 
   void add_step(const Received& row, std::span<const Index> anchors, Index N) {
-    const double positions = static_cast<double>(row.size());
     for (Index j = 0; j < N; ++j) {
       const bool there = j < row.size();
-      panel.values.push_back(there ? static_cast<float>(row.share[at(j)] * positions) : kNone);
+      panel.values.push_back(there ? static_cast<float>(row.share[at(j)] / row.null[at(j)]) : kNone);
       panel.hatched.push_back(0);
     }
     for (const Index j : anchors) {
@@ -101,7 +103,7 @@ Heatmap temporal_heatmap(const Trace& trace) {
       .column_axis = {.title = "position"},
       .bands = region_bands(trace),
       .hatch_name = "anchor",
-      .color = {.title = "× uniform", .map = ColorMap::kViridis, .scale = ValueScale::kLog, .low = 0.1}};
+      .color = {.title = "× null (r/r⁰)", .map = ColorMap::kViridis, .scale = ValueScale::kLog, .low = 0.1}};
   for (const Index step : trace.steps.steps) map.row_axis.labels.push_back(fmt::to_string(step));
   return map;
 }
@@ -121,14 +123,18 @@ void add_heatmaps(const StudyView& view, const Trace& trace, std::vector<StudyFi
   Heatmap layers = temporal_heatmap(trace);
   for (const Index l : shown_layers(trace.L()))
     layers.panels.push_back(layer_panel(trace, l, Rows::kAll, anchors));
+  for (Heatmap* map : {&mean, &layers}) {
+    for (HeatmapPanel& panel : map->panels) panel.swatch = view.color_of(trace.header.model);
+  }
   const auto add = [&](const std::string& name, Heatmap map, const std::string& what) {
     std::string csv = figure_csv(map);
     figures.push_back(
         {.name = fmt::format("{}_{}", name, trace.header.model),
          .figure = std::move(map),
          .csv = std::move(csv),
-         .caption = fmt::format("{}: received attention of every position at every step, {}, in multiples of "
-                                "uniform attention. Hatched cells are anchors; tokens that are anchors most "
+         .caption = fmt::format("{}: received attention r of every position at every step, {}, in multiples "
+                                "of its null r⁰: what the position would receive if every row looked evenly "
+                                "at all it may see. Hatched cells are anchors; tokens that are anchors most "
                                 "strongly are named.",
                                 trace.header.model, what),
          .alt = fmt::format("Heatmap of steps by positions for {}.", trace.header.model)});
@@ -153,7 +159,9 @@ CurvePanel trail_panel(const StudyView& view, const Trace& trace, Rows rows) {
     Series series{.name = fmt::format("layers {}–{}", trace.layers[at(first)], trace.layers[at(last - 1)]),
                   .x = {},
                   .y = {},
-                  .markers = Markers::kDots};
+                  .markers = Markers::kDots,
+                  .color = view.color_of(trace.header.model),
+                  .strength = kStrengths[at(3 - bands + b)]};
     for (Index t = 0; t < S; ++t) {
       double sum = 0, count = 0;
       for (Index l = first; l < last; ++l) {

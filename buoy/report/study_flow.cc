@@ -65,6 +65,7 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const std::s
     names = here;
     const auto R = static_cast<Index>(names.size());
     HeatmapPanel panel{.rows = R, .columns = R};
+    panel.swatch = view.color_of(model);
     Index n = 0;
     for (const std::string& from : names) {
       for (const std::string& into : names) {
@@ -74,7 +75,7 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const std::s
         if (s != nullptr) n = std::max(n, s->n);
       }
     }
-    panel.title = fmt::format("{} (n = {})", gold, n);
+    panel.title = fmt::format("{}, {} (n = {})", model.name, gold, n);
     for (const std::string& document : gold_documents(gold)) {
       const Index c = std::ranges::find(names, document) - names.begin();
       if (c < R)
@@ -118,7 +119,8 @@ void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
   for (const std::string& label : labels) bars.groups.push_back(label);
   const ColumnKey key{.quantity = "gold_lift", .part = "per-token"};
   for (const StudiedModel& model : view.models()) {
-    BarSeries series{.name = model.name, .bars = {bar_of(view.find(model, key))}};
+    BarSeries series{
+        .name = model.name, .bars = {bar_of(view.find(model, key))}, .color = view.color_of(model)};
     for (const std::string& label : labels)
       series.bars.push_back(bar_of(view.find_by_gold(model, label, key)));
     bars.series.push_back(std::move(series));
@@ -185,6 +187,7 @@ std::vector<StudyFigure> task_figures(const StudyView& view) {
     if (!map.row_axis.labels.empty() && map.row_axis.labels != names) continue;
     map.row_axis.labels = map.column_axis.labels = names;
     HeatmapPanel panel{.title = model.name, .rows = T, .columns = T};
+    panel.swatch = view.color_of(model);
     panel.values.assign(static_cast<std::size_t>(T * T), 0.0f);
     const std::vector<TaskDistance> distances = task_dependence(tasks);
     append_distances(csv, model.name, distances);

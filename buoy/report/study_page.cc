@@ -2,297 +2,162 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 
-#include "buoy/analysis/retrieval_summary.h"
 #include "buoy/analysis/table_csv.h"
-#include "buoy/analysis/task_dependence.h"
 #include "buoy/base/error.h"
 #include "buoy/io/file.h"
-#include "buoy/report/number_text.h"
-#include "buoy/report/page_parts.h"
+#include "buoy/report/claims_section.h"
+#include "buoy/report/eval_page.h"
+#include "buoy/report/intervene_page.h"
+#include "buoy/report/stress_page.h"
 #include "buoy/report/study_figures.h"
+#include "buoy/report/study_findings.h"
+#include "buoy/report/study_opening.h"
+#include "buoy/report/study_tables.h"
 
 namespace buoy {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A line of a section's table.
-struct Line {
-  std::string_view label;
-  Quantity quantity;
-  enum class Of { kLayerMean, kSample } of = Of::kLayerMean;
-};
+constexpr const char *kGoes = "Where attention goes", *kWhy = "Why it goes there",
+                     *kCarries = "What it carries";
 
-constexpr auto kSample = Line::Of::kSample;
-
-constexpr Line kDrift[] = {{"Turnover, read rows", {"turnover", "read"}},
-                           {"Turnover, all rows", {"turnover", "all"}},
-                           {"Pairs of steps without anchors, read rows", {"both_empty", "read"}},
-                           {"Float index across layers, read rows", {"float_index", "read"}},
-                           {"Lifetime in steps, read rows", {"lifetime", "read"}},
-                           {"Drift, positions per step, read rows", {"drift_per_step", "read"}},
-                           {"Drift, all rows", {"drift_per_step", "all"}},
-                           {"First token strongest, read rows", {"first_token_share", "read"}},
-                           {"First token strongest, all rows", {"first_token_share", "all"}},
-                           {"Anchors per step, read rows", {"anchor_count", "read"}}};
-constexpr Line kAbsorption[] = {{"First token, %", {"absorb_bos", "finished"}},
-                                {"Anchors, %", {"absorb_anchors", "finished"}},
-                                {"Strongest token, %", {"absorb_top1", "finished"}},
-                                {"First token, value-weighted, %", {"absorb_bos", "value-weighted"}},
-                                {"Anchors, value-weighted, %", {"absorb_anchors", "value-weighted"}},
-                                {"Anchors while writing, %", {"absorb_anchors", "steps"}},
-                                {"Strongest token while writing, %", {"absorb_top1", "steps"}}};
-constexpr Line kConcentration[] = {{"Entropy of received attention, nats", {"entropy", ""}},
-                                   {"Effective share of keys", {"effective_share", ""}},
-                                   {"Gini", {"gini", ""}},
-                                   {"Anchors per head", {"anchor_count", ""}},
-                                   {"Entropy of rows, nats", {"row_entropy", ""}}};
-constexpr Line kQk[] = {
-    {"Δ score", {"delta_score", ""}},     {"Δ cosine", {"delta_cosine", ""}},
-    {"Δ norm", {"delta_norm", ""}},       {"Angle share", {"angle_share", ""}},
-    {"Scale share", {"scale_share", ""}}, {"Share of both together", {"covariance_share", ""}}};
-constexpr Line kFlow[] = {{"Gold lift, sum", {"gold_lift", "sum"}, kSample},
-                          {"Gold lift, per token", {"gold_lift", "per-token"}, kSample},
-                          {"Gold passage receives most, sum", {"gold_top", "sum"}, kSample},
-                          {"Gold passage receives most, per token", {"gold_top", "per-token"}, kSample}};
-constexpr Line kClasses[] = {
-    {"Structure lift, finished", {"structural_lift", "finished"}},
-    {"Content lift, finished", {"content_lift", "finished"}},
-    {"Structure, shallow − deep", {"structural_contrast", "finished"}, kSample},
-    {"Content, shallow − deep", {"content_contrast", "finished"}, kSample},
-    {"Structure, shallow − deep, while writing", {"structural_contrast", "steps"}, kSample},
-    {"Content, shallow − deep, while writing", {"content_contrast", "steps"}, kSample}};
-
-struct SectionPlan {
+struct AnalysisPlan {
   std::string_view analysis;
+  const char* topic;
   std::vector<StudyFigure> (*figures)(const StudyView&);
-  std::span<const Line> lines;
-  std::string_view note;  // what to keep in mind; empty: nothing
 };
-const std::array<SectionPlan, 9> kSections = {{
-    {"drift", drift_figures, kDrift,
-     "Compare kinds of model with care: the read rows of a masked model are all its open masks, those of an "
-     "autoregressive one a single row, which changes more; over all rows an autoregressive model hardly can "
-     "change, since "
-     "each step adds one row of N; and lifetimes end with the number of steps."},
-    {"absorption", absorption_figures, kAbsorption,
-     "Uniform attention has no anchors under the excess rule, so the null of their share is 0."},
-    {"concentration", concentration_figures, kConcentration, ""},
-    {"qk", qk_figures, kQk,
-     "Uniform attention has no anchors, hence no null here. Shares are ratios and become unstable where the "
-     "total lead is "
-     "near 0; the parts in the figure do not."},
-    {"heads", head_figures, {}, ""},
-    {"dormant", dormant_figures, {}, ""},
-    {"flow", flow_figures, kFlow,
-     "Under sum pooling long passages win, which is why the per-token form stands beside it. Uniform "
-     "attention takes out part of "
-     "what position does, not all: where the lift rises or falls with the place of the gold passage, compare "
-     "places before "
-     "reading it as a preference for the evidence."},
-    {"classes", class_figures, kClasses, "BOS, masks and EOS are neither structure nor content."},
-    {"tasks", task_figures, {}, ""},
+// In the order of the page: neighbours share a topic.
+const std::array<AnalysisPlan, 9> kAnalysisPlans = {{
+    {"drift", kGoes, drift_figures},
+    {"absorption", kGoes, absorption_figures},
+    {"concentration", kGoes, concentration_figures},
+    {"qk", kWhy, qk_figures},
+    {"classes", kWhy, class_figures},
+    {"tasks", kWhy, task_figures},
+    {"heads", kCarries, head_figures},
+    {"dormant", kCarries, dormant_figures},
+    {"flow", kCarries, flow_figures},
 }};
 
-// Lines × models: the number with its interval, its null, its sample count.
-std::vector<Block> number_table(const StudyView& view, std::span<const Line> lines) {
-  TableBlock table{
-      .caption =
-          "Means over samples with 95 % bootstrap intervals, the same under uniform attention (null), and "
-          "the samples that have the number. Numbers of layers are averaged over layers first.",
-      .columns = {{.name = "quantity"}},
-      .rows = {}};
-  for (const StudiedModel& model : view.models()) {
-    table.columns.push_back({.name = model.name, .kind = ColumnKind::kNumber});
-    table.columns.push_back(
-        {.name = "null", .kind = ColumnKind::kNumber, .definition = "the same under uniform attention"});
-    table.columns.push_back(
-        {.name = "n", .kind = ColumnKind::kNumber, .definition = "samples that have the number"});
-  }
-  for (const Line& line : lines) {
-    std::vector<std::string> row = {std::string(line.label)};
-    bool any = false;
-    for (const StudiedModel& model : view.models()) {
-      const Summary* s = line.of == kSample ? view.find(model, {.quantity = std::string(line.quantity.name),
-                                                                .part = std::string(line.quantity.part)})
-                                            : view.find_mean(model, line.quantity);
-      any = any || s != nullptr;
-      row.push_back(s != nullptr ? interval_text(*s) : "–");
-      row.push_back(s != nullptr && s->null ? number_text(*s->null) : "–");
-      row.push_back(s != nullptr ? fmt::to_string(s->n) : "0");
-    }
-    if (any) table.rows.push_back(std::move(row));
-  }
-  if (table.rows.empty()) return {};
-  return {std::move(table)};
-}
-
-struct RetrievalLine {
-  const char *quantity, *part;
+// The analyses that were asked for, with their figures.
+struct Planned {
+  const AnalysisPlan* plan;
+  const Analysis* analysis;
+  std::vector<StudyFigure> figures;
 };
 
-// Shares of retrieval heads by depth.
-std::vector<Block> head_table(const StudyView& view) {
-  TableBlock table{
-      .caption =
-          "Share of heads whose mean score over samples exceeds a threshold, with 95 % bootstrap intervals. "
-          "Under uniform attention copy is 0 and lift is 1.",
-      .columns = {{.name = "score"}, {.name = "model"}, {.name = "heads"}},
-      .rows = {}};
-  for (const char* name : {"> 0.1", "> 0.5", "n"})
-    table.columns.push_back({.name = name, .kind = ColumnKind::kNumber});
-  constexpr RetrievalLine kScores[] = {
-      {"copy", "all"}, {"copy", "correct"}, {"copy_wu", "all"}, {"mass", "all"}};
-  for (const auto& [quantity, part] : kScores) {
-    for (const StudiedModel& model : view.models()) {
-      const std::vector<HeadShare> shares =
-          retrieval_summary(view.result().table, {.model = model.name}, {.quantity = quantity, .part = part});
-      for (const Depth depth : {Depth::kShallow, Depth::kDeep, Depth::kAll}) {
-        std::vector<std::string> row = {fmt::format("{}, {} samples", quantity, part), model.name,
-                                        std::string(name_of(depth))};
-        Index n = 0;
-        for (const HeadShare& s : shares) {
-          if (s.depth != depth) continue;
-          n = s.samples;
-          row.push_back(fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * s.share, 100 * s.interval.lo,
-                                    100 * s.interval.hi));
-        }
-        row.push_back(fmt::to_string(n));
-        // A depth without heads (a model of one layer has no shallow half) has no shares.
-        if (row.size() == table.columns.size()) table.rows.push_back(std::move(row));
-      }
+std::vector<Planned> planned_analyses(const StudyView& view, const FigureWriter& writer) {
+  std::vector<Planned> planned;
+  const auto& asked = view.result().options.analyses;
+  for (const AnalysisPlan& plan : kAnalysisPlans) {
+    const auto wanted = std::ranges::find(asked, plan.analysis, &Analysis::name);
+    if (wanted == asked.end()) continue;
+    planned.push_back({&plan, *wanted, {}});
+    if (writer.wants(plan.analysis)) planned.back().figures = plan.figures(view);
+  }
+  return planned;
+}
+
+void add_analyses(Page& page, const StudyView& view, const FigureWriter& writer,
+                  const FigureProgress& progress) {
+  const std::vector<Planned> planned = planned_analyses(view, writer);
+  Index total = 0;
+  for (const Planned& p : planned) total += std::ssize(p.figures);
+  for (const Planned& p : planned) {
+    Section section{.id = std::string(p.analysis->name),
+                    .title = std::string(p.analysis->title),
+                    .explanation = std::string(p.analysis->explanation),
+                    .topic = p.plan->topic};
+    for (const StudyFigure& f : p.figures) {
+      if (progress) progress(f.name, total);
+      writer.add(section, p.plan->analysis, f);
     }
+    for (Block& block : study_tables(view, p.plan->analysis)) section.blocks.push_back(std::move(block));
+    page.sections.push_back(std::move(section));
   }
-  if (table.rows.empty())
-    return {
-        NoteBlock{"No sample has marked evidence with answer tokens in it, so there is nothing to "
-                  "retrieve."}};
-  return {std::move(table)};
 }
 
-std::vector<Block> dormant_table(const StudyView& view) {
-  TableBlock table{
-      .caption =
-          "Heads that are dormant on at least half of the samples. Uniform attention makes no head dormant.",
-      .columns = {{.name = "model"},
-                  {.name = "dormant heads", .kind = ColumnKind::kNumber},
-                  {.name = "heads", .kind = ColumnKind::kNumber},
-                  {.name = "n", .kind = ColumnKind::kNumber}},
-      .rows = {}};
-  for (const StudiedModel& model : view.models()) {
-    const HeatmapPanel map = view.head_map(model, "", {"dormant", ""});
-    const auto dormant = std::ranges::count_if(map.values, [](float v) { return v >= 0.5f; });
-    const auto measured = std::ranges::count_if(map.values, [](float v) { return std::isfinite(v); });
-    table.rows.push_back(
-        {model.name, fmt::to_string(dormant), fmt::to_string(measured), fmt::to_string(model.samples)});
+void add_sections(Page& page, std::vector<Section> sections, const char* topic) {
+  for (Section& section : sections) {
+    section.topic = topic;
+    page.sections.push_back(std::move(section));
   }
-  return {std::move(table)};
 }
 
-std::vector<Block> task_table(const StudyView& view) {
-  TableBlock table{
-      .caption =
-          "Jensen–Shannon divergence of mean anchor profiles, and how often reshuffled samples lie at least "
-          "as far apart (1000 permutations).",
-      .columns = {{.name = "model"}, {.name = "tasks"}},
-      .rows = {}};
-  for (const char* name : {"divergence, nats", "p", "n"})
-    table.columns.push_back({.name = name, .kind = ColumnKind::kNumber});
-  for (const StudiedModel& model : view.models()) {
-    for (const TaskDistance& d : task_dependence(task_profiles(view.result().table, {.model = model.name}))) {
-      table.rows.push_back({model.name, fmt::format("{} – {}", d.a, d.b), number_text(d.divergence),
-                            fmt::format("{:.3f}", d.p), fmt::format("{} + {}", d.n_a, d.n_b)});
-    }
-  }
-  if (table.rows.empty()) return {NoteBlock{"The samples are of one task only: nothing to compare."}};
-  return {std::move(table)};
+Section method_section(const StudyView& view) {
+  Section section{
+      .id = "models",
+      .title = "Models and data",
+      .explanation =
+          "Every number comes with its number of samples, a 95 % bootstrap interval over samples and its "
+          "null: "
+          "what the same code finds when every row attends evenly to all it may see. A claim is about what "
+          "exceeds the null.",
+      .blocks = {model_table(view)}};
+  for (const std::string& warning : view.result().warnings) section.blocks.push_back(NoteBlock{warning});
+  return section;
 }
 
-std::vector<Block> tables_of(const StudyView& view, const SectionPlan& plan) {
-  if (plan.analysis == "heads") return head_table(view);
-  if (plan.analysis == "dormant") return dormant_table(view);
-  if (plan.analysis == "tasks") return task_table(view);
-  return number_table(view, plan.lines);
-}
-
-TableBlock model_table(const StudyView& view) {
-  TableBlock table{
-      .caption = "The models. Right: exact match after SQuAD's normalisation, where the answer is known.",
-      .columns = {{.name = "model"},
-                  {.name = "kind"},
-                  {.name = "layers × heads", .kind = ColumnKind::kNumber},
-                  {.name = "samples", .kind = ColumnKind::kNumber},
-                  {.name = "right", .kind = ColumnKind::kNumber},
-                  {.name = "weights", .kind = ColumnKind::kText, .definition = "fingerprint"}},
-      .rows = {}};
+Section repeat_study(const StudyView& view, const StudyReport& report) {
+  Section section{.id = "repeat",
+                  .title = "Repeat it",
+                  .explanation =
+                      "The same command gives the same numbers, whatever the number of threads or the batch. "
+                      "All numbers: summaries.csv (means), samples.csv (each sample) and questions.csv (each "
+                      "answer), beside this page.",
+                  .blocks = {CodeBlock{report.command}}};
   for (const StudiedModel& m : view.models()) {
-    table.rows.push_back({m.name, std::string(name_of(m.writing)), fmt::format("{} × {}", m.layers, m.heads),
-                          fmt::to_string(m.samples),
-                          m.answered > 0 ? fmt::format("{} of {}", m.correct, m.answered) : "–",
-                          m.hash.substr(0, 12)});
+    section.blocks.push_back(NoteBlock{fmt::format("{}: {}", m.name, m.settings)});
   }
-  return table;
+  return section;
+}
+
+std::vector<ModelKey> key_of(const StudyView& view) {
+  std::vector<ModelKey> key;
+  for (const StudiedModel& m : view.models()) {
+    key.push_back({.name = m.name,
+                   .detail = fmt::format("{}, {} layers × {} heads", name_of(m.writing), m.layers, m.heads),
+                   .color = view.color_of(m)});
+  }
+  return key;
+}
+
+FigureOptions with_models(FigureOptions options, const StudyResult& result) {
+  options.models.clear();
+  for (const StudiedModel& m : result.models) options.models.push_back(m.name);
+  return options;
 }
 
 }  // namespace
 
 void write_study(const StudyResult& result, const StudyReport& report, const fs::path& directory,
-                 const FigureProgress& progress) {
-  make_figure_directory(directory);
+                 const StudyOptions& options) {
+  const FigureWriter writer(directory, with_models(options.figures, result), {});
   const StudyView view(result);
-  struct Planned {
-    const SectionPlan* plan;
-    const Analysis* analysis;
-    std::vector<StudyFigure> figures;
-  };
-  std::vector<Planned> planned;
-  Index total = 0;
-  for (const SectionPlan& plan : kSections) {
-    const auto wanted = std::ranges::find(result.options.analyses, plan.analysis, &Analysis::name);
-    if (wanted == result.options.analyses.end()) continue;
-    planned.push_back({&plan, *wanted, plan.figures(view)});
-    total += std::ssize(planned.back().figures);
-  }
+  Page page{.title = report.title,
+            .source = paper(),
+            .lead = report.lead,
+            .notes = writer.notes(),
+            .models = key_of(view),
+            .findings = findings(view, report.interventions ? &*report.interventions : nullptr),
+            .facts = report.facts};
+  if (!report.claims.empty()) page.verdicts = verdict_section(report.claims, writer);
+  page.sections = {questions_section(view), anchors_section(view)};
+  if (!report.claims.empty())
+    add_sections(page, {claims_section(report.claims, writer)}, "The claims, number by number");
+  add_analyses(page, view, writer, options.progress);
+  if (report.answers) add_sections(page, eval_sections(*report.answers, writer), "Answers and passages");
+  if (report.stress) add_sections(page, stress_sections(*report.stress, writer), "Under stress");
+  if (report.interventions)
+    add_sections(page, intervene_sections(*report.interventions, writer), "Attention changed on purpose");
+  add_sections(page, {method_section(view), repeat_study(view, report)}, "How it was done");
 
-  Page page{.title = report.title, .lead = report.lead, .facts = report.facts, .sections = report.first};
-  Section overview{
-      .id = "models",
-      .title = "Models and data",
-      .explanation =
-          "Every number below comes with its number of samples, a 95 % bootstrap interval over samples "
-          "and its null: what the same code finds when every row attends evenly to all it may see. "
-          "A claim is about what exceeds the null.",
-      .blocks = {model_table(view)}};
-  for (const std::string& warning : result.warnings) overview.blocks.push_back(NoteBlock{warning});
-  page.sections.push_back(std::move(overview));
-  for (const Planned& p : planned) {
-    Section section{.id = std::string(p.analysis->name),
-                    .title = std::string(p.analysis->title),
-                    .explanation = std::string(p.analysis->explanation)};
-    for (const StudyFigure& f : p.figures) {
-      if (progress) progress(f.name, total);
-      section.blocks.push_back(save_figure_block(f, directory));
-    }
-    for (Block& block : tables_of(view, *p.plan)) section.blocks.push_back(std::move(block));
-    if (!p.plan->note.empty()) section.blocks.push_back(NoteBlock{std::string(p.plan->note)});
-    page.sections.push_back(std::move(section));
-  }
-  page.sections.insert(page.sections.end(), report.more.begin(), report.more.end());
-  Section repeat{.id = "repeat",
-                 .title = "Repeat it",
-                 .explanation =
-                     "The same command gives the same numbers, whatever the number of threads or the batch. "
-                     "All numbers: summaries.csv (means) and samples.csv (each sample), beside this page.",
-                 .blocks = {CodeBlock{report.command}}};
-  for (const StudiedModel& m : view.models()) {
-    repeat.blocks.push_back(NoteBlock{fmt::format("{}: {}", m.name, m.settings)});
-  }
-  page.sections.push_back(std::move(repeat));
-
+  if (!report.claims.empty()) write_file_atomically(directory / "claims.csv", claims_csv(report.claims));
+  write_file_atomically(directory / "questions.csv", questions_csv(result));
   write_file_atomically(directory / "summaries.csv", view.whole_csv());
   write_file_atomically(directory / "samples.csv", samples_csv(result.table));
   save_page(page, directory / "report.html");

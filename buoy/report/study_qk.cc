@@ -41,6 +41,7 @@ StudyFigure column_means(const StudyView& view, const Trace& trace) {
   for (const Index layer : trace.layers) map.row_axis.labels.push_back(fmt::to_string(layer));
   for (const Kind& kind : kKinds) {
     HeatmapPanel panel{.title = kind.title, .rows = L, .columns = N};
+    panel.swatch = view.color_of(trace.header.model);
     panel.color = ColorScale{.map = kind.map};
     const std::vector<float>& means = trace.finished.*kind.means;
     for (Index l = 0; l < L; ++l) {
@@ -84,6 +85,7 @@ StudyFigure matrices(const StudyView& view, const Trace& trace, const QkExample&
               .bands = region_bands(trace)};
   for (const Kind& kind : kKinds) {
     HeatmapPanel panel{.title = kind.title, .rows = N, .columns = N, .values = example.*kind.matrix};
+    panel.swatch = view.color_of(trace.header.model);
     panel.color = ColorScale{.map = kind.map};
     for (const Index j : anchors) {
       panel.labels.push_back({.column = j, .text = token_label(trace, j), .weight = 1});

@@ -106,6 +106,16 @@ StudyView::StudyView(const StudyResult& result) : result_(&result) {
   }
 }
 
+Index StudyView::color_of(const StudiedModel& model) const {
+  return color_of(model.name);
+}
+
+Index StudyView::color_of(const std::string& model) const {
+  const Index place =
+      std::ranges::find(result_->models, model, &StudiedModel::name) - result_->models.begin();
+  return place % kSeriesColorCount;
+}
+
 const Summary* StudyView::find(const StudiedModel& model, const ColumnKey& key) const {
   return lookup(all_.at(model.name), key);
 }
@@ -148,7 +158,7 @@ CurvePanel StudyView::panel(const std::string& title, Quantity quantity) const {
   CurvePanel panel{.title = title, .series = {}};
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   for (const StudiedModel& model : models()) {
-    Series series{.name = model.name, .x = {}, .y = {}, .markers = Markers::kDots};
+    Series series{.name = model.name, .x = {}, .y = {}, .markers = Markers::kDots, .color = color_of(model)};
     for (const Index layer : layers(model, quantity)) {
       const Summary* s =
           find(model,
@@ -169,6 +179,7 @@ CurvePanel StudyView::panel(const std::string& title, Quantity quantity) const {
 HeatmapPanel StudyView::head_map(const StudiedModel& model, const std::string& title,
                                  Quantity quantity) const {
   HeatmapPanel panel{.title = title, .rows = model.layers, .columns = model.heads};
+  panel.swatch = color_of(model);
   for (Index l = 0; l < model.layers; ++l) {
     for (Index h = 0; h < model.heads; ++h) {
       const Summary* s = find(model, {.quantity = std::string(quantity.name),

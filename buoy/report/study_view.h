@@ -34,6 +34,10 @@ class StudyView {
   const StudyResult& result() const { return *result_; }
   std::span<const StudiedModel> models() const { return result_->models; }
 
+  // Which of the series' colours the model has: its place in the study.
+  Index color_of(const StudiedModel& model) const;
+  Index color_of(const std::string& model) const;
+
   // nullptr where the model has no such number.
   const Summary* find(const StudiedModel& model, const ColumnKey& key) const;
   // Of the means over layers.

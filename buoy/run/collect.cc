@@ -31,6 +31,17 @@ StudiedModel& model_of(StudyResult& result, const Trace& trace) {
   return *found;
 }
 
+void add_answer(StudyResult& result, const TraceHeader& h, const std::string& data) {
+  const auto same = [&](const TracedQuestion& q) { return q.sample == h.sample && q.data == data; };
+  auto found = std::ranges::find_if(result.questions, same);
+  if (found == result.questions.end()) {
+    result.questions.push_back(
+        {.data = data, .sample = h.sample, .question = h.question, .gold = h.answers, .answers = {}});
+    found = std::prev(result.questions.end());
+  }
+  found->answers.push_back({.model = h.model, .text = h.output, .correct = h.correct});
+}
+
 void warn_once(StudyResult& result, const std::optional<std::string>& warning) {
   if (warning && std::ranges::find(result.warnings, *warning) == result.warnings.end()) {
     result.warnings.push_back(*warning);
@@ -85,6 +96,7 @@ void collect(StudyResult& result, Trace trace, const std::string& data) {
     }
   }
   warn_once(result, anchor_warning(result.options.analysis.anchors, trace.N()));
+  add_answer(result, h, data);
   ++model.samples;
   if (h.correct) ++model.answered;
   if (h.correct == true) ++model.correct;

@@ -1,6 +1,7 @@
 // Gathers what the analyses say of many traces: rows of numbers for all, whole traces for a few examples.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,17 @@ struct StudiedModel {
   std::vector<QkExample> qk;  // of examples[0]
 };
 
+// A question that was traced, and what every model made of it.
+struct TracedQuestion {
+  struct Answer {
+    std::string model, text;
+    std::optional<bool> correct;  // exact match; nothing where no answer is known
+  };
+  std::string data, sample, question;
+  std::vector<std::string> gold;  // answers that count as right
+  std::vector<Answer> answers;    // in the order they were collected
+};
+
 struct CollectOptions {
   AnalysisOptions analysis;
   std::vector<const Analysis*> analyses;  // in order
@@ -40,9 +52,10 @@ struct CollectOptions {
 struct StudyResult {
   CollectOptions options;
   std::vector<StudiedModel> models;
-  SampleTable table;        // every measurement of every sample
-  SampleTable layer_means;  // the same, averaged over layers within each sample
-  SampleTable by_gold;      // flow again, with "gold at 3" in place of the dataset's name
+  SampleTable table;                      // every measurement of every sample
+  SampleTable layer_means;                // the same, averaged over layers within each sample
+  SampleTable by_gold;                    // flow again, with "gold at 3" in place of the dataset's name
+  std::vector<TracedQuestion> questions;  // in the order they were first collected
   std::vector<std::string> warnings;
 };
 

@@ -1,0 +1,280 @@
+#include "buoy/report/study_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "buoy/analysis/retrieval_summary.h"
+#include "buoy/analysis/task_dependence.h"
+#include "buoy/base/error.h"
+#include "buoy/report/number_text.h"
+#include "buoy/report/page_parts.h"
+
+namespace buoy {
+namespace {
+
+// A line of a section's table.
+struct Line {
+  std::string_view label;
+  Quantity quantity;
+  enum class Of { kLayerMean, kSample } of = Of::kLayerMean;
+};
+
+constexpr auto kSample = Line::Of::kSample;
+
+constexpr Line kDrift[] = {{"Turnover, read rows", {"turnover", "read"}},
+                           {"Turnover, all rows", {"turnover", "all"}},
+                           {"Pairs of steps without anchors, read rows", {"both_empty", "read"}},
+                           {"Float index across layers, read rows", {"float_index", "read"}},
+                           {"Lifetime in steps, read rows", {"lifetime", "read"}},
+                           {"Drift, positions per step, read rows", {"drift_per_step", "read"}},
+                           {"Drift, all rows", {"drift_per_step", "all"}},
+                           {"First token strongest, read rows", {"first_token_share", "read"}},
+                           {"First token strongest, all rows", {"first_token_share", "all"}},
+                           {"Anchors per step, read rows", {"anchor_count", "read"}}};
+constexpr Line kAbsorption[] = {{"First token, %", {"absorb_bos", "finished"}},
+                                {"Anchors, %", {"absorb_anchors", "finished"}},
+                                {"Strongest token, %", {"absorb_top1", "finished"}},
+                                {"First token, value-weighted, %", {"absorb_bos", "value-weighted"}},
+                                {"Anchors, value-weighted, %", {"absorb_anchors", "value-weighted"}},
+                                {"Anchors while writing, %", {"absorb_anchors", "steps"}},
+                                {"Strongest token while writing, %", {"absorb_top1", "steps"}}};
+constexpr Line kConcentration[] = {{"Entropy of received attention, nats", {"entropy", ""}},
+                                   {"Effective share of keys", {"effective_share", ""}},
+                                   {"Gini", {"gini", ""}},
+                                   {"Anchors per head", {"anchor_count", ""}},
+                                   {"Entropy of rows, nats", {"row_entropy", ""}}};
+constexpr Line kQk[] = {
+    {"Δ score", {"delta_score", ""}},     {"Δ cosine", {"delta_cosine", ""}},
+    {"Δ norm", {"delta_norm", ""}},       {"Angle share", {"angle_share", ""}},
+    {"Scale share", {"scale_share", ""}}, {"Share of both together", {"covariance_share", ""}}};
+constexpr Line kFlow[] = {{"Gold lift, sum", {"gold_lift", "sum"}, kSample},
+                          {"Gold lift, per token", {"gold_lift", "per-token"}, kSample},
+                          {"Gold passage receives most, sum", {"gold_top", "sum"}, kSample},
+                          {"Gold passage receives most, per token", {"gold_top", "per-token"}, kSample}};
+constexpr Line kClasses[] = {
+    {"Structure lift, finished", {"structural_lift", "finished"}},
+    {"Content lift, finished", {"content_lift", "finished"}},
+    {"Structure, shallow − deep", {"structural_contrast", "finished"}, kSample},
+    {"Content, shallow − deep", {"content_contrast", "finished"}, kSample},
+    {"Structure, shallow − deep, while writing", {"structural_contrast", "steps"}, kSample},
+    {"Content, shallow − deep, while writing", {"content_contrast", "steps"}, kSample}};
+
+// The number of a line for one model, or nullptr.
+const Summary* number_of(const StudyView& view, const StudiedModel& model, const Line& line) {
+  if (line.of == Line::Of::kLayerMean) return view.find_mean(model, line.quantity);
+  return view.find(model,
+                   {.quantity = std::string(line.quantity.name), .part = std::string(line.quantity.part)});
+}
+
+constexpr const char* kNumberCaption =
+    "Means over samples with 95 % bootstrap intervals, the same under uniform attention (null), and the "
+    "samples "
+    "that have the number. Numbers of layers are averaged over layers first.";
+
+TableColumn null_column() {
+  return number_column("null", "the same under uniform attention");
+}
+TableColumn count_column() {
+  return number_column("n", "samples that have the number; of each model where they differ");
+}
+
+// "20", or "20 / 18" where models differ.
+std::string counts_text(const std::vector<Index>& counts) {
+  if (std::ranges::all_of(counts, [&](Index n) { return n == counts[0]; })) return fmt::to_string(counts[0]);
+  std::string text;
+  for (const Index n : counts) text += fmt::format("{}{}", text.empty() ? "" : " / ", n);
+  return text;
+}
+
+// Lines × models: the number with its interval and its null, model beside model.
+TableBlock wide_table(const StudyView& view, std::span<const Line> lines) {
+  TableBlock table{.caption = kNumberCaption, .columns = {{.name = "quantity"}}, .rows = {}};
+  for (const StudiedModel& model : view.models()) {
+    table.columns.push_back({.name = model.name, .kind = ColumnKind::kNumber, .color = view.color_of(model)});
+    table.columns.push_back(null_column());
+  }
+  table.columns.push_back(count_column());
+  for (const Line& line : lines) {
+    std::vector<std::string> row = {std::string(line.label)};
+    std::vector<Index> counts;
+    for (const StudiedModel& model : view.models()) {
+      const Summary* s = number_of(view, model, line);
+      row.push_back(s != nullptr ? interval_text(*s) : "–");
+      row.push_back(s != nullptr && s->null ? number_text(*s->null) : "–");
+      counts.push_back(s != nullptr ? s->n : 0);
+    }
+    row.push_back(counts_text(counts));
+    if (std::ranges::any_of(counts, [](Index n) { return n > 0; })) table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// The same with a row for each model, where there are too many to stand side by side.
+TableBlock long_table(const StudyView& view, std::span<const Line> lines) {
+  TableBlock table{.caption = kNumberCaption,
+                   .columns = {{.name = "quantity"},
+                               {.name = "model"},
+                               number_column("mean"),
+                               null_column(),
+                               count_column()},
+                   .rows = {}};
+  for (const Line& line : lines) {
+    for (const StudiedModel& model : view.models()) {
+      const Summary* s = number_of(view, model, line);
+      if (s == nullptr) continue;
+      table.rows.push_back({std::string(line.label), model.name, interval_text(*s),
+                            s->null ? number_text(*s->null) : "–", fmt::to_string(s->n)});
+    }
+  }
+  return table;
+}
+
+std::vector<Block> number_table(const StudyView& view, std::span<const Line> lines) {
+  constexpr std::size_t kMostBeside = 3;
+  TableBlock table = view.models().size() <= kMostBeside ? wide_table(view, lines) : long_table(view, lines);
+  if (table.rows.empty()) return {};
+  return {std::move(table)};
+}
+
+struct RetrievalLine {
+  const char *quantity, *part;
+};
+
+// Shares of retrieval heads by depth.
+std::vector<Block> head_table(const StudyView& view) {
+  TableBlock table{
+      .caption =
+          "Share of heads whose mean score over samples exceeds a threshold, with 95 % bootstrap intervals. "
+          "Under uniform attention copy is 0 and lift is 1.",
+      .columns = {{.name = "score"}, {.name = "model"}, {.name = "heads"}},
+      .rows = {}};
+  for (const char* name : {"> 0.1", "> 0.5", "n"})
+    table.columns.push_back({.name = name, .kind = ColumnKind::kNumber});
+  constexpr RetrievalLine kScores[] = {
+      {"copy", "all"}, {"copy", "correct"}, {"copy_wu", "all"}, {"mass", "all"}};
+  for (const auto& [quantity, part] : kScores) {
+    for (const StudiedModel& model : view.models()) {
+      const std::vector<HeadShare> shares =
+          retrieval_summary(view.result().table, {.model = model.name}, {.quantity = quantity, .part = part});
+      for (const Depth depth : {Depth::kShallow, Depth::kDeep, Depth::kAll}) {
+        std::vector<std::string> row = {fmt::format("{}, {} samples", quantity, part), model.name,
+                                        std::string(name_of(depth))};
+        Index n = 0;
+        for (const HeadShare& s : shares) {
+          if (s.depth != depth) continue;
+          n = s.samples;
+          row.push_back(fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * s.share, 100 * s.interval.lo,
+                                    100 * s.interval.hi));
+        }
+        row.push_back(fmt::to_string(n));
+        // A depth without heads (a model of one layer has no shallow half) has no shares.
+        if (row.size() == table.columns.size()) table.rows.push_back(std::move(row));
+      }
+    }
+  }
+  if (table.rows.empty())
+    return {
+        NoteBlock{"No sample has marked evidence with answer tokens in it, so there is nothing to "
+                  "retrieve."}};
+  return {std::move(table)};
+}
+
+std::vector<Block> dormant_table(const StudyView& view) {
+  TableBlock table{
+      .caption =
+          "Heads that are dormant on at least half of the samples. Uniform attention makes no head dormant.",
+      .columns = {{.name = "model"},
+                  {.name = "dormant heads", .kind = ColumnKind::kNumber},
+                  {.name = "heads", .kind = ColumnKind::kNumber},
+                  {.name = "n", .kind = ColumnKind::kNumber}},
+      .rows = {}};
+  for (const StudiedModel& model : view.models()) {
+    const HeatmapPanel map = view.head_map(model, "", {"dormant", ""});
+    const auto dormant = std::ranges::count_if(map.values, [](float v) { return v >= 0.5f; });
+    const auto measured = std::ranges::count_if(map.values, [](float v) { return std::isfinite(v); });
+    table.rows.push_back(
+        {model.name, fmt::to_string(dormant), fmt::to_string(measured), fmt::to_string(model.samples)});
+  }
+  return {std::move(table)};
+}
+
+std::vector<Block> task_table(const StudyView& view) {
+  TableBlock table{
+      .caption =
+          "Jensen–Shannon divergence of mean anchor profiles, and how often reshuffled samples lie at least "
+          "as far apart (1000 permutations).",
+      .columns = {{.name = "model"}, {.name = "tasks"}},
+      .rows = {}};
+  for (const char* name : {"divergence, nats", "p", "n"})
+    table.columns.push_back({.name = name, .kind = ColumnKind::kNumber});
+  for (const StudiedModel& model : view.models()) {
+    for (const TaskDistance& d : task_dependence(task_profiles(view.result().table, {.model = model.name}))) {
+      table.rows.push_back({model.name, fmt::format("{} – {}", d.a, d.b), number_text(d.divergence),
+                            fmt::format("{:.3f}", d.p), fmt::format("{} + {}", d.n_a, d.n_b)});
+    }
+  }
+  if (table.rows.empty()) return {NoteBlock{"The samples are of one task only: nothing to compare."}};
+  return {std::move(table)};
+}
+
+struct TablePlan {
+  std::string_view analysis;
+  std::span<const Line> lines;
+  std::vector<Block> (*tables)(const StudyView&);  // or nullptr: the lines
+  std::string_view note;                           // what to keep in mind; empty: nothing
+};
+const std::array<TablePlan, 9> kTablePlans = {{
+    {"drift", kDrift, nullptr,
+     "Compare kinds of model with care: the read rows of a masked model are all its open masks, those of an "
+     "autoregressive one a single row, which changes more; over all rows an autoregressive model hardly can "
+     "change, since each step adds one row of N; and lifetimes end with the number of steps."},
+    {"absorption", kAbsorption, nullptr,
+     "Uniform attention has no anchors under the excess rule, so the null of their share is 0."},
+    {"concentration", kConcentration, nullptr, ""},
+    {"qk", kQk, nullptr,
+     "Uniform attention has no anchors, hence no null here. Shares are ratios and become unstable where the "
+     "total lead is near 0; the parts in the figure do not."},
+    {"heads", {}, head_table, ""},
+    {"dormant", {}, dormant_table, ""},
+    {"flow", kFlow, nullptr,
+     "Under sum pooling long passages win, which is why the per-token form stands beside it. Uniform "
+     "attention takes out part of what position does, not all: where the lift rises or falls with the place "
+     "of "
+     "the gold passage, compare places before reading it as a preference for the evidence."},
+    {"classes", kClasses, nullptr, "BOS, masks and EOS are neither structure nor content."},
+    {"tasks", {}, task_table, ""},
+}};
+
+}  // namespace
+
+std::vector<Block> study_tables(const StudyView& view, std::string_view analysis) {
+  const auto plan = std::ranges::find(kTablePlans, analysis, &TablePlan::analysis);
+  check(plan != kTablePlans.end(), "every analysis has its tables");
+  std::vector<Block> blocks = plan->tables != nullptr ? plan->tables(view) : number_table(view, plan->lines);
+  if (!plan->note.empty()) blocks.push_back(NoteBlock{std::string(plan->note)});
+  return blocks;
+}
+
+TableBlock model_table(const StudyView& view) {
+  TableBlock table{
+      .caption = "The models. Right: exact match after SQuAD's normalisation, where the answer is known.",
+      .columns = {{.name = "model"},
+                  {.name = "kind"},
+                  {.name = "layers × heads", .kind = ColumnKind::kNumber},
+                  {.name = "samples", .kind = ColumnKind::kNumber},
+                  {.name = "right", .kind = ColumnKind::kNumber},
+                  {.name = "weights", .kind = ColumnKind::kText, .definition = "fingerprint"}},
+      .rows = {}};
+  for (const StudiedModel& m : view.models()) {
+    table.rows.push_back({m.name, std::string(name_of(m.writing)), fmt::format("{} × {}", m.layers, m.heads),
+                          fmt::to_string(m.samples),
+                          m.answered > 0 ? fmt::format("{} of {}", m.correct, m.answered) : "–",
+                          m.hash.substr(0, 12)});
+  }
+  return table;
+}
+
+}  // namespace buoy
