@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "apps/cli/options.h"
 #include "buoy/report/study_page.h"
 #include "buoy/run/collect.h"
 
@@ -18,21 +17,18 @@ struct AnalysisFlags {
   Index k = 5;
 
   // Adds --only, --anchors, --epsilon and --top-anchors.
-  void add_to(CLI::App& verb);
+  void add_to(Verb& verb);
   // Throws UsageError for names that do not exist and for numbers without effect.
   CollectOptions options() const;
   // The first of these flags that was given; empty when none was.
   std::string given() const;
 
  private:
-  CLI::App* verb_ = nullptr;
+  std::optional<Verb> verb_;
 };
 
 // Writes the study with a progress bar and prints the path of its report.
 void write_and_tell(const StudyResult& result, const StudyReport& report,
                     const std::filesystem::path& directory);
-
-// The verb's command line as it could be typed again, quoted where a shell needs it.
-std::string command_of(const CLI::App& verb);
 
 }  // namespace buoy

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct AnalyzeOptions {
   std::vector<std::string> traces;
   AnalysisFlags analysis;
   std::string output;
@@ -42,7 +42,7 @@ std::vector<fs::path> find_traces(const std::vector<std::string>& given) {
   return paths;
 }
 
-void run(const Options& options, const std::string& command) {
+void analyze_command(const AnalyzeOptions& options, const std::string& command) {
   StudyResult result;
   result.options = options.analysis.options();
   const std::vector<fs::path> paths = find_traces(options.traces);
@@ -73,19 +73,18 @@ void run(const Options& options, const std::string& command) {
 
 }  // namespace
 
-void add_analyze(CLI::App& root) {
-  auto options = std::make_shared<Options>();
-  CLI::App* verb = root.add_subcommand("analyze", "Turn traces into tables, figures and a report");
-  verb->add_option("traces", options->traces, "Traces of one model, or directories of them")->required();
-  options->analysis.add_to(*verb);
-  verb->add_option("-o,--output", options->output, "Directory for report.html, *.csv and figures/")
-      ->required();
-  verb->footer(
+void add_analyze(Command& command) {
+  auto options = std::make_shared<AnalyzeOptions>();
+  Verb verb = command.verb("analyze", "Turn traces into tables, figures and a report");
+  verb.option("traces", &options->traces, "Traces of one model, or directories of them").required();
+  options->analysis.add_to(verb);
+  verb.option("-o,--output", &options->output, "Directory for report.html, *.csv and figures/").required();
+  verb.footer(
       "docs/definitions.md says what every number means.\n\n"
       "Examples:\n"
       "  buoy analyze traces/*.npz -o out\n"
       "  buoy analyze traces --only drift,absorption --anchors sigma -o out\n");
-  verb->callback([options, verb] { run(*options, command_of(*verb)); });
+  verb.runs([options, verb] { analyze_command(*options, verb.command_line()); });
 }
 
 }  // namespace buoy

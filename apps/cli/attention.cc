@@ -5,7 +5,6 @@
 #include "apps/cli/command_observer.h"
 #include "apps/cli/environment.h"
 #include "apps/cli/model_flags.h"
-#include "apps/cli/options.h"
 #include "apps/cli/prompt.h"
 #include "apps/cli/sampler_flags.h"
 #include "apps/cli/verb.h"
@@ -18,7 +17,7 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct AttentionOptions {
   ModelFlags model;
   PromptOptions prompt;
   SamplerFlags sampler{32};
@@ -36,7 +35,7 @@ void write(const AttentionView& view, const std::filesystem::path& directory) {
   save_figure(attention_heatmap(view), directory / "attention", matrix_csv(view));
 }
 
-void run(const Options& options) {
+void attention_command(const AttentionOptions& options) {
   const std::filesystem::path directory = find_model(options.model.model, command_places()).directory;
   const Prompt prompt = read_prompt(options.prompt, directory);
   options.sampler.check_effects(*read_model_config(directory).family);
@@ -54,16 +53,16 @@ void run(const Options& options) {
 }  // namespace
 
 void add_attention(Command& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AttentionOptions>();
   Verb verb = command.verb("attention", "Look at one head at one step: strongest keys, rows, the matrix");
-  options->model.add_to(verb.parser());
-  add_prompt_options(verb.parser(), options->prompt);
+  options->model.add_to(verb);
+  add_prompt_options(verb, options->prompt);
   verb.option("--layer", &options->layer, "Layer, from 0").at_least(0);
   verb.option("--head", &options->head, "Head, from 0; default: the mean over heads").at_least(0);
   verb.option("--step", &options->step, "Before this step, from 0; default: the finished sequence")
       .at_least(0);
   verb.option("--top", &options->top, "How many keys to list").between(1, 1000);
-  options->sampler.add_to(verb.parser());
+  options->sampler.add_to(verb);
   verb.option("-o,--output", &options->output,
               "Directory for attention.svg, .png, .pdf and .csv (the matrix), keys.csv and rows.csv");
   verb.footer(
@@ -74,7 +73,7 @@ void add_attention(Command& command) {
       "Examples:\n"
       "  buoy attention --prompt-file data/demo_prompt.txt --layer 5 --head 3 --step 7 --steps 16\n"
       "  buoy attention --model mini-arm --prompt 'Question: Who?' --layer 11 -o look\n");
-  verb.runs([options] { run(*options); });
+  verb.runs([options] { attention_command(*options); });
 }
 
 }  // namespace buoy

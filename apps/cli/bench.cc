@@ -20,7 +20,7 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct BenchOptions {
   ModelFlags device;
   std::string shape = "mini";
   std::vector<Index> tokens = {512};
@@ -177,7 +177,7 @@ void print_row(Index tokens, const Measured& plain, const Measured& recorded, do
   std::fflush(stdout);
 }
 
-void run(const Options& options) {
+void bench_command(const BenchOptions& options) {
   ModelConfig config = make_shape(options.shape);
   if (options.layers > 0) config.L = options.layers;
   const auto too_long = std::ranges::max(options.tokens);
@@ -217,37 +217,30 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_bench(CLI::App& root) {
-  auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      root.add_subcommand("bench", "Time a random-weight model of a named shape, plain and recorded");
-  options->device.add_device_to(*verb);
-  verb->add_option("--shape", options->shape,
-                   "Whose sizes: " + fmt::format("{}", fmt::join(shape_names(), ", ")))
-      ->check(CLI::IsMember(shape_names()))
-      ->capture_default_str();
-  verb->add_option("--tokens", options->tokens, "Lengths of the sequence, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  verb->add_option("--layers", options->layers, "Layers; default those of the shape")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--read-rows", options->read, "Rows whose logits are read; default all")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--repeat", options->repeat, "Timed passes; the median counts")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  verb->add_flag("--kernels", options->kernels, "Add the cost of every operation, run one at a time");
-  verb->add_flag("--json", options->json, "The table as JSON");
-  verb->footer(
+void add_bench(Command& command) {
+  auto options = std::make_shared<BenchOptions>();
+  Verb verb = command.verb("bench", "Time a random-weight model of a named shape, plain and recorded");
+  options->device.add_device_to(verb);
+  verb.option("--shape", &options->shape, "Whose sizes").choices(shape_names());
+  verb.option("--tokens", &options->tokens, "Lengths of the sequence, separated by commas")
+      .split_at(',')
+      .at_least(1);
+  verb.option("--layers", &options->layers, "Layers; default those of the shape").at_least(1).hide_default();
+  verb.option("--read-rows", &options->read, "Rows whose logits are read; default all")
+      .at_least(1)
+      .hide_default();
+  verb.option("--repeat", &options->repeat, "Timed passes; the median counts").between(1, 100000);
+  verb.flag("--kernels", &options->kernels, "Add the cost of every operation, run one at a time");
+  verb.flag("--json", &options->json, "The table as JSON");
+  verb.footer(
       "Recorded: column sums per head and layer, row statistics of 32 rows, means of queries against keys.\n"
       "Memory is above the weights; \"more\" is what recording adds.\n\n"
       "Examples:\n"
       "  buoy bench\n"
       "  buoy bench --shape llada-8b --device cuda --dtype bf16 --tokens 1024,2048,4096 --kernels\n");
-  verb->callback([options] {
+  verb.runs([options] {
     if (options->json && options->kernels) fail_usage("--kernels has no effect with --json");
-    run(*options);
+    bench_command(*options);
   });
 }
 

@@ -11,19 +11,18 @@ constexpr Index kAnyLayer = Index{1} << 20;  // the model's own number is checke
 
 }  // namespace
 
-void RecordFlags::add_to(CLI::App& verb) {
+void RecordFlags::add_to(Verb& verb) {
   const std::string group = "Recording";
-  verb.add_option("--record", statistics, "What of every step: received, flow, answer, qk, or none")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"received", "flow", "answer", "qk", "none"}))
-      ->capture_default_str()
-      ->group(group);
-  verb.add_option("--record-steps", steps, "all, every:4, or a list such as 0,3,7")
-      ->capture_default_str()
-      ->group(group);
-  verb.add_option("--layers", layers, "all, or a list such as 0,4-7")->capture_default_str()->group(group);
-  verb.add_flag("--per-head", per_head, "Keep the received attention of every head at every step")
-      ->group(group);
+  verb.option("--record", &statistics, "What of every step: received, flow, answer, qk, or none")
+      .split_at(',')
+      .choices({"received", "flow", "answer", "qk", "none"})
+
+      .group(group);
+  verb.option("--record-steps", &steps, "all, every:4, or a list such as 0,3,7")
+
+      .group(group);
+  verb.option("--layers", &layers, "all, or a list such as 0,4-7").group(group);
+  verb.flag("--per-head", &per_head, "Keep the received attention of every head at every step").group(group);
 }
 
 RecordSettings RecordFlags::settings() const {
@@ -41,26 +40,21 @@ RecordSettings RecordFlags::settings() const {
           .qk = wants("qk")};
 }
 
-void DataFlags::add_to(CLI::App& verb) {
+void DataFlags::add_to(Verb& verb) {
   std::string names;
   for (const BundledTemplate& b : bundled_templates()) names += fmt::format("{}, ", b.name);
-  verb.add_option(
-          "--template", prompt_template,
-          fmt::format("Prompt template: {}or a file; auto: what the checkpoint says, else unified", names))
-      ->capture_default_str();
+  verb.option(
+      "--template", &prompt_template,
+      fmt::format("Prompt template: {}or a file; auto: what the checkpoint says, else unified", names));
   std::string formats;
   for (Index f = 0; f < kDatasetFormatCount; ++f)
     formats += fmt::format("{}, ", name_of(static_cast<DatasetFormat>(f)));
-  verb.add_option("--format", format,
-                  fmt::format("Format of the datasets: {}or auto: told from each file", formats))
-      ->capture_default_str();
+  verb.option("--format", &format,
+              fmt::format("Format of the datasets: {}or auto: told from each file", formats));
   chat.add_to(verb);
-  verb.add_option("--limit", limit, "At most this many items of a dataset; 0: all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  verb.add_option("--batch-size", batch_size, "Examples that run together; no result depends on it")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
+  verb.option("--limit", &limit, "At most this many items of a dataset; 0: all").at_least(0);
+  verb.option("--batch-size", &batch_size, "Examples that run together; no result depends on it")
+      .between(1, 4096);
 }
 
 DataSettings DataFlags::data(const std::vector<std::string>& files) const {

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "apps/cli/chat_flags.h"
 #include "buoy/engine/run_settings.h"
 
@@ -17,7 +15,7 @@ struct RecordFlags {
   bool per_head = false;
 
   // Adds --record-steps, --layers, --record and --per-head.
-  void add_to(CLI::App& verb);
+  void add_to(Verb& verb);
   // Throws UsageError.
   RecordSettings settings() const;
 };
@@ -30,7 +28,7 @@ struct DataFlags {
   Index batch_size = 4;
 
   // Adds --template, --chat, --no-chat, --format, --limit and --batch-size.
-  void add_to(CLI::App& verb);
+  void add_to(Verb& verb);
   // Throws UsageError for a format that does not exist.
   DataSettings data(const std::vector<std::string>& files) const;
   PromptSettings prompt() const;

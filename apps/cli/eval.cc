@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct EvalOptions {
   RunFlags run;
   std::vector<std::string> passages = {"none", "given"};
   std::string collection;
@@ -39,7 +39,7 @@ void write_seen(const EvaluatedRun& made, const fs::path& directory) {
   write_file_atomically(directory / "attention_samples.csv", samples_csv(made.seen));
 }
 
-void run(Ranks& ranks, const EvaluationSettings& settings, const std::string& command) {
+void eval_command(Ranks& ranks, const EvaluationSettings& settings, const std::string& command) {
   CommandObserver observer;
   const std::optional<EvaluatedRun> made = run_evaluation(ranks, settings, observer);
   if (!made) return;
@@ -63,28 +63,23 @@ void run(Ranks& ranks, const EvaluationSettings& settings, const std::string& co
 
 }  // namespace
 
-void add_eval(CLI::App& root) {
-  auto options = std::make_shared<Options>();
+void add_eval(Command& command) {
+  auto options = std::make_shared<EvalOptions>();
   options->run.prompts.batch_size = 16;
   options->run.output = "buoy-eval";
   auto analysis = std::make_shared<AnalysisFlags>();
-  CLI::App* verb = root.add_subcommand("eval", "Question answering with and without passages");
-  verb->add_option("--passages", options->passages,
-                   "none, given, or a number: the first so many; may be repeated")
-      ->delimiter(',')
-      ->capture_default_str();
-  CLI::Option* retrieve = verb->add_option("--retrieve", options->collection,
-                                           "One more condition: passages from this collection (buoy index)");
-  verb->add_option("--top", options->top, "How many passages to retrieve")
-      ->needs(retrieve)
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  verb->add_flag(
-      "--trace", options->trace,
-      "Record attention on the same pass: what the analyses say of every sample is kept beside it");
-  options->run.add_to(*verb);
-  analysis->add_to(*verb);
-  verb->footer(
+  Verb verb = command.verb("eval", "Question answering with and without passages");
+  verb.option("--passages", &options->passages,
+              "none, given, or a number: the first so many; may be repeated")
+      .split_at(',');
+  verb.option("--retrieve", &options->collection,
+              "One more condition: passages from this collection (buoy index)");
+  verb.option("--top", &options->top, "How many passages to retrieve").needs("--retrieve").between(1, 100);
+  verb.flag("--trace", &options->trace,
+            "Record attention on the same pass: what the analyses say of every sample is kept beside it");
+  options->run.add_to(verb);
+  analysis->add_to(verb);
+  verb.footer(
       "Every finished batch is on disk before the bar moves. Broken off, the same command goes on where it "
       "stopped; with other\n"
       "settings it refuses and says which. docs/definitions.md says how answers are scored.\n\n"
@@ -95,7 +90,7 @@ void add_eval(CLI::App& root) {
       "  buoy eval --retrieve wiki.db --top 5 --data nq.jsonl -o retrieved\n"
       "  buoy eval --data data/micro_gold_at_1.jsonl --data data/micro_gold_at_10.jsonl --passages given -o "
       "position\n");
-  verb->callback([=] {
+  verb.runs([=] {
     if (!options->trace && !analysis->given().empty()) {
       fail_usage("{} has no effect without --trace", analysis->given());
     }
@@ -105,7 +100,7 @@ void add_eval(CLI::App& root) {
                                 .top = options->top,
                                 .trace = {}};
     if (options->trace) settings.trace = analysis->options();
-    on_ranks(options->run.output, [&](Ranks& ranks) { run(ranks, settings, command_of(*verb)); });
+    on_ranks(options->run.output, [&](Ranks& ranks) { eval_command(ranks, settings, verb.command_line()); });
   });
 }
 

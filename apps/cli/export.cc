@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr double kGib = 1024.0 * 1024 * 1024;
 constexpr std::string_view kEnding = "_attentions.npz";
 
-struct Options {
+struct ExportOptions {
   ModelFlags model{.model = ""};  // empty: the bundled model that the trace names
   std::string trace, output;
   std::string format = "attention-floating";
@@ -50,7 +50,7 @@ std::string layer_key(Index layer, std::string_view what) {
   return fmt::format("layer_{}_{}", layer, what);
 }
 
-std::vector<Index> choose_layers(const Options& options, const Trace& trace) {
+std::vector<Index> choose_layers(const ExportOptions& options, const Trace& trace) {
   const std::vector<Index> wanted = parse_layers(options.layers, trace.header.model_layers);
   for (const Index layer : wanted) {
     if (!std::ranges::binary_search(trace.layers, layer))
@@ -59,7 +59,7 @@ std::vector<Index> choose_layers(const Options& options, const Trace& trace) {
   return wanted.empty() ? trace.layers : wanted;
 }
 
-std::vector<Index> choose_steps(const Options& options, const Trace& trace) {
+std::vector<Index> choose_steps(const ExportOptions& options, const Trace& trace) {
   if (options.steps == "none") return {};
   const StepChoice choice = parse_steps(options.steps);
   for (const Index step : choice.list) {
@@ -83,7 +83,8 @@ double estimate_bytes(const Plan& plan, const Trace& trace, Index D) {
   return floats * static_cast<double>(plan.layers.size()) * sizeof(float);
 }
 
-void check_size(const Options& options, const Plan& plan, const Trace& trace, const ModelConfig& config) {
+void check_size(const ExportOptions& options, const Plan& plan, const Trace& trace,
+                const ModelConfig& config) {
   if (!CaptureTap::fits(config, trace.N())) {
     fail("{}: {} heads × {}² exceed the limit of {} numbers a layer; trace a shorter sequence", options.trace,
          config.H, trace.N(), kMaxMatrixElements);
@@ -96,7 +97,7 @@ void check_size(const Options& options, const Plan& plan, const Trace& trace, co
       options.output, gib, options.max_gib);
 }
 
-fs::path find_traced_model(const Options& options, const TraceHeader& header) {
+fs::path find_traced_model(const ExportOptions& options, const TraceHeader& header) {
   const Places places = command_places();
   if (!options.model.model.empty()) return find_model(options.model.model, places).directory;
   if (std::ranges::count(bundled_models(places), header.model) > 0) {
@@ -106,7 +107,7 @@ fs::path find_traced_model(const Options& options, const TraceHeader& header) {
              options.trace, header.model);
 }
 
-void check_fingerprint(const Options& options, const TraceHeader& header, const fs::path& directory) {
+void check_fingerprint(const ExportOptions& options, const TraceHeader& header, const fs::path& directory) {
   const std::string found = fingerprint_model(directory, Checkpoint::open(directory));
   if (found == header.model_hash) return;
   fail("{}: was made by \"{}\" with fingerprint {}, but {} has fingerprint {}", options.trace, header.model,
@@ -196,7 +197,7 @@ void write_export(const Model& model, const Trace& trace, const Plan& plan, cons
   writer.commit();
 }
 
-void run(Options options) {
+void export_command(ExportOptions options) {
   const Trace trace = read_trace(options.trace);
   const fs::path directory = find_traced_model(options, trace.header);
   const Plan plan{.layers = choose_layers(options, trace),
@@ -215,27 +216,23 @@ void run(Options options) {
 
 }  // namespace
 
-void add_export(CLI::App& root) {
-  auto options = std::make_shared<Options>();
-  CLI::App* verb = root.add_subcommand("export", "Whole attention matrices of a trace, for other scripts");
-  verb->add_option("trace", options->trace, "The trace, as buoy trace wrote it")->required();
-  verb->add_option("--format", options->format, "Whose form: attention-floating (docs/export.md)")
-      ->check(CLI::IsMember({"attention-floating"}))
-      ->capture_default_str();
-  options->model.add_to(*verb);
-  verb->get_option("--model")->description(
+void add_export(Command& command) {
+  auto options = std::make_shared<ExportOptions>();
+  Verb verb = command.verb("export", "Whole attention matrices of a trace, for other scripts");
+  verb.option("trace", &options->trace, "The trace, as buoy trace wrote it").required();
+  verb.option("--format", &options->format, "Whose form: attention-floating (docs/export.md)")
+      .choices({"attention-floating"});
+  options->model.add_to(verb);
+  verb.explain(
+      "--model",
       "The model that was traced: its directory, or the name of a bundled one; default: the bundled one that "
       "the trace names");
-  verb->add_option("--layers", options->layers, "all that were traced, or some of them: 0,4-7")
-      ->capture_default_str();
-  verb->add_option("--steps", options->steps, "all that were traced, or some of them: every:4, 0,3,7 or none")
-      ->capture_default_str();
-  verb->add_flag("--no-heads", options->no_heads, "Leave out the matrices of single heads");
-  verb->add_option("--max-gib", options->max_gib, "Refuse to write a larger file")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  verb->add_option("-o,--output", options->output, "The file to write: NAME_attentions.npz")->required();
-  verb->footer(
+  verb.option("--layers", &options->layers, "all that were traced, or some of them: 0,4-7");
+  verb.option("--steps", &options->steps, "all that were traced, or some of them: every:4, 0,3,7 or none");
+  verb.flag("--no-heads", &options->no_heads, "Leave out the matrices of single heads");
+  verb.option("--max-gib", &options->max_gib, "Refuse to write a larger file").above(0);
+  verb.option("-o,--output", &options->output, "The file to write: NAME_attentions.npz").required();
+  verb.footer(
       "Runs the model again over the traced sequences; it must be the one that was traced. The file holds "
       "N×N\n"
       "matrices for every layer, head and step and is opened by numpy.load(…, allow_pickle=True).\n\n"
@@ -244,7 +241,7 @@ void add_export(CLI::App& root) {
       "  buoy export --format attention-floating --steps every:4 --no-heads arm.npz -o arm_attentions.npz\n"
       "  buoy export --model /models/LLaDA-8B-Instruct --layers 0,15,31 --steps none llada.npz -o "
       "llada_attentions.npz\n");
-  verb->callback([options] { run(*options); });
+  verb.runs([options] { export_command(*options); });
 }
 
 }  // namespace buoy

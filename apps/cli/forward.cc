@@ -14,14 +14,14 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct ForwardOptions {
   ModelFlags model;
   PromptOptions prompt;
   std::string output;
   CaptureOptions capture;
 };
 
-void run(const Options& options) {
+void forward_command(const ForwardOptions& options) {
   const std::vector<TokenId> ids =
       read_prompt(options.prompt, find_model(options.model.model, command_places()).directory).ids;
   const LoadedModel loaded = load(options.model);
@@ -51,23 +51,21 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_forward(CLI::App& root) {
-  auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      root.add_subcommand("forward", "One pass over a sequence: logits, attentions, hidden states");
-  options->model.add_to(*verb);
-  add_prompt_options(*verb, options->prompt);
-  verb->add_option("-o,--output", options->output, "The npz file to write")->required();
-  verb->add_flag("--attentions", options->capture.attentions, "Add attentions [L,H,T,T]");
-  verb->add_flag("--hidden", options->capture.hidden,
-                 "Add hidden [L+1,T,E]; the last one after the final norm");
-  verb->footer(
+void add_forward(Command& command) {
+  auto options = std::make_shared<ForwardOptions>();
+  Verb verb = command.verb("forward", "One pass over a sequence: logits, attentions, hidden states");
+  options->model.add_to(verb);
+  add_prompt_options(verb, options->prompt);
+  verb.option("-o,--output", &options->output, "The npz file to write").required();
+  verb.flag("--attentions", &options->capture.attentions, "Add attentions [L,H,T,T]");
+  verb.flag("--hidden", &options->capture.hidden, "Add hidden [L+1,T,E]; the last one after the final norm");
+  verb.footer(
       "The file holds input_ids [T], logits [T,V] and what the flags add; numpy.load opens it.\n\n"
       "Examples:\n"
       "  buoy forward --ids 0,17,25,2,2 -o out.npz\n"
       "  buoy forward --prompt \"Question: Where was Ada born?\" --attentions -o out.npz\n"
       "  buoy forward --model models/mini-arm --ids 0,17,25 --attentions --hidden -o out.npz\n");
-  verb->callback([options] { run(*options); });
+  verb.runs([options] { forward_command(*options); });
 }
 
 }  // namespace buoy

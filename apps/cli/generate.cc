@@ -18,7 +18,7 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct GenerateOptions {
   ModelFlags model;
   PromptOptions prompt;
   SamplerFlags sampler;
@@ -42,7 +42,7 @@ void print_json(const Generation& made, const Prompt& prompt, const ModelConfig&
   std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
-void run(const Options& options) {
+void generate_command(const GenerateOptions& options) {
   const std::filesystem::path directory = find_model(options.model.model, command_places()).directory;
   const Prompt prompt = read_prompt(options.prompt, directory);
   options.sampler.check_effects(*read_model_config(directory).family);  // before the weights are read
@@ -77,17 +77,15 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_generate(CLI::App& root) {
-  auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      root.add_subcommand("generate", "Continue a prompt with the sampler of the model's family");
-  options->model.add_to(*verb);
-  add_prompt_options(*verb, options->prompt);
-  options->sampler.add_to(*verb);
-  verb->add_flag("--json", options->json, "Print ids, steps, commit_step, confidence and text as JSON");
-  verb->add_flag("--history", options->history,
-                 "Print (with --json: add) the whole sequence after every step");
-  verb->footer(
+void add_generate(Command& command) {
+  auto options = std::make_shared<GenerateOptions>();
+  Verb verb = command.verb("generate", "Continue a prompt with the sampler of the model's family");
+  options->model.add_to(verb);
+  add_prompt_options(verb, options->prompt);
+  options->sampler.add_to(verb);
+  verb.flag("--json", &options->json, "Print ids, steps, commit_step, confidence and text as JSON");
+  verb.flag("--history", &options->history, "Print (with --json: add) the whole sequence after every step");
+  verb.footer(
       "commit_step counts from 0; confidence is what the sampler ranked or drew by. Ties go to the lowest "
       "index.\n"
       "A flag that would have no effect is an error.\n\n"
@@ -100,7 +98,7 @@ void add_generate(CLI::App& root) {
       "  buoy generate --model /models/Dream-v0-Instruct-7B --chat --prompt \"Hello\" --alg entropy "
       "--temperature 0.2 "
       "--top-p 0.95\n");
-  verb->callback([options] { run(*options); });
+  verb.runs([options] { generate_command(*options); });
 }
 
 }  // namespace buoy

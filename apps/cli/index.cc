@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // A killed run loses at most this many documents of those it had read.
 constexpr std::size_t kBatch = 5000;
 
-struct Options {
+struct IndexOptions {
   std::string collection;
   std::vector<std::string> sources, ids;
   std::string prefix, question;
@@ -27,13 +27,13 @@ struct Options {
   bool json = false;
 };
 
-Collection open_for_writing(const Options& options, DatabaseAccess access) {
+Collection open_for_writing(const IndexOptions& options, DatabaseAccess access) {
   const std::chrono::duration<double> wait(options.wait);
   return Collection(options.collection, access, std::chrono::duration_cast<std::chrono::milliseconds>(wait));
 }
 
 // Adds in batches, each a transaction.
-AddCounts add_source(Collection& collection, const std::string& source, const Options& options,
+AddCounts add_source(Collection& collection, const std::string& source, const IndexOptions& options,
                      Index documents) {
   ProgressBar progress(source, documents);
   AddCounts total;
@@ -61,10 +61,10 @@ void report_bad(const std::string& source, const SourceReport& report) {
       fmt::format("{}: {} of {} records are bad and were left out", source, report.bad, report.records));
 }
 
-void run_add(const Options& options, const CLI::App& verb) {
+void run_add(const IndexOptions& options, const Verb& verb) {
   const bool has_folder = std::ranges::any_of(
       options.sources, [](const std::string& source) { return fs::is_directory(source); });
-  if (verb.count("--passage-words") > 0 && !has_folder)
+  if (verb.given("--passage-words") && !has_folder)
     fail_usage("--passage-words has no effect: no source is a folder");
   // Every source is read once before anything is written, so that a bad one leaves no half of itself.
   std::vector<SourceReport> reports;
@@ -81,7 +81,7 @@ void run_add(const Options& options, const CLI::App& verb) {
   }
 }
 
-void run_delete(const Options& options) {
+void run_delete(const IndexOptions& options) {
   if (options.ids.empty() == options.prefix.empty()) fail_usage("delete: give either ids or --prefix");
   Collection collection = open_for_writing(options, DatabaseAccess::kWrite);
   Index removed = std::ssize(options.ids);
@@ -93,7 +93,7 @@ void run_delete(const Options& options) {
   fmt::print("{}: {} deleted\n", options.collection, removed);
 }
 
-void run_search(const Options& options) {
+void run_search(const IndexOptions& options) {
   Collection collection(options.collection);
   const std::vector<Hit> hits = collection.search(options.question, options.top);
   if (options.json) {
@@ -114,7 +114,7 @@ void run_search(const Options& options) {
   }
 }
 
-void run_info(const Options& options) {
+void run_info(const IndexOptions& options) {
   const Collection collection(options.collection);
   const Index documents = collection.count();
   std::error_code no_log;  // what was written last may still stand beside the file
@@ -127,24 +127,20 @@ void run_info(const Options& options) {
   fmt::print("documents  {}\nsize       {:.1f} MiB\n", documents, static_cast<double>(bytes) / (1 << 20));
 }
 
-using SharedOptions = std::shared_ptr<Options>;
+using SharedOptions = std::shared_ptr<IndexOptions>;
 
-void add_wait(CLI::App& action, Options& options) {
-  action.add_option("--wait", options.wait, "Seconds to wait while another process writes")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->capture_default_str();
+void add_wait(Verb& action, IndexOptions& options) {
+  action.option("--wait", &options.wait, "Seconds to wait while another process writes").between(0, 86400);
 }
 
-void add_add(CLI::App& verb, const SharedOptions& options) {
-  CLI::App* action =
-      verb.add_subcommand("add", "Add documents, or replace those of the same id")->alias("update");
-  action->add_option("sources", options->sources, "JSONL files, datasets, folders of .txt and .md files")
-      ->required();
-  action->add_option("--passage-words", options->passage_words, "Folders: the most words of a passage")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  add_wait(*action, *options);
-  action->footer(
+void add_add(Verb& verb, const SharedOptions& options) {
+  Verb action = verb.action("add", "Add documents, or replace those of the same id", "update");
+  action.option("sources", &options->sources, "JSONL files, datasets, folders of .txt and .md files")
+      .required();
+  action.option("--passage-words", &options->passage_words, "Folders: the most words of a passage")
+      .at_least(1);
+  add_wait(action, *options);
+  action.footer(
       "A JSONL line is {\"id\", \"title\", \"text\"}; id and title may be missing. The passages of a "
       "dataset's items "
       "become\n\"ITEM/p1\", those of a text file \"FILE#1\". Each source is read through before anything is "
@@ -152,43 +148,42 @@ void add_add(CLI::App& verb, const SharedOptions& options) {
       "with more\nthan 1 % bad records nothing of any source is added. A killed run keeps what it reported; "
       "run it "
       "again to go on.\n");
-  action->callback([options, action] { run_add(*options, *action); });
+  action.runs([options, action] { run_add(*options, action); });
 }
 
-void add_delete(CLI::App& verb, const SharedOptions& options) {
-  CLI::App* action = verb.add_subcommand("delete", "Delete documents: all that are named, or none");
-  action->add_option("ids", options->ids, "Their ids");
-  action->add_option("--prefix", options->prefix, "Instead: every id that starts like this");
-  add_wait(*action, *options);
-  action->callback([options] { run_delete(*options); });
+void add_delete(Verb& verb, const SharedOptions& options) {
+  Verb action = verb.action("delete", "Delete documents: all that are named, or none");
+  action.option("ids", &options->ids, "Their ids");
+  action.option("--prefix", &options->prefix, "Instead: every id that starts like this");
+  add_wait(action, *options);
+  action.runs([options] { run_delete(*options); });
 }
 
-void add_search(CLI::App& verb, const SharedOptions& options) {
-  CLI::App* action = verb.add_subcommand("search", "The documents that fit a question best, by BM25");
-  action->add_option("question", options->question, "Plain text, in quotes")->required();
-  action->add_option("--top", options->top, "How many")->check(CLI::PositiveNumber)->capture_default_str();
-  action->add_flag("--json", options->json, "One JSON object");
-  action->callback([options] { run_search(*options); });
+void add_search(Verb& verb, const SharedOptions& options) {
+  Verb action = verb.action("search", "The documents that fit a question best, by BM25");
+  action.option("question", &options->question, "Plain text, in quotes").required();
+  action.option("--top", &options->top, "How many").at_least(1);
+  action.flag("--json", &options->json, "One JSON object");
+  action.runs([options] { run_search(*options); });
 }
 
-void add_info(CLI::App& verb, const SharedOptions& options) {
-  CLI::App* action = verb.add_subcommand("info", "How many documents, how large");
-  action->add_flag("--json", options->json, "One JSON object");
-  action->callback([options] { run_info(*options); });
+void add_info(Verb& verb, const SharedOptions& options) {
+  Verb action = verb.action("info", "How many documents, how large");
+  action.flag("--json", &options->json, "One JSON object");
+  action.runs([options] { run_info(*options); });
 }
 
 }  // namespace
 
-void add_index(CLI::App& root) {
-  auto options = std::make_shared<Options>();
-  CLI::App* verb = root.add_subcommand("index", "A collection of documents to retrieve passages from");
-  verb->add_option("collection", options->collection, "The collection: one file; add makes it")->required();
-  verb->require_subcommand(1);
-  add_add(*verb, options);
-  add_delete(*verb, options);
-  add_search(*verb, options);
-  add_info(*verb, options);
-  verb->footer(
+void add_index(Command& command) {
+  auto options = std::make_shared<IndexOptions>();
+  Verb verb = command.verb("index", "A collection of documents to retrieve passages from");
+  verb.option("collection", &options->collection, "The collection: one file; add makes it").required();
+  add_add(verb, options);
+  add_delete(verb, options);
+  add_search(verb, options);
+  add_info(verb, options);
+  verb.footer(
       "Others may search while one process writes (docs/retrieval.md).\n\n"
       "Examples:\n"
       "  buoy index wiki.db add passages.jsonl\n"

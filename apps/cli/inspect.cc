@@ -14,7 +14,7 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct InspectOptions {
   std::string model = "mini-mdm";
   bool json = false;
 };
@@ -68,10 +68,9 @@ void print_table(const ModelConfig& c, const WeightReport& weights, const Memory
                                      "pass reads and converts all of it (a float32 copy would take {} of "
                                      "this machine's {})",
                                      bytes(needs.widened_bytes), bytes(physical_memory()))));
-  row("", fmt::format("{} of activations for {} tokens{}", bytes(needs.activation_bytes), needs.tokens,
-                      c.family->cache == Cache::kAppend
-                          ? fmt::format(", {} of keys and values", bytes(needs.cache_bytes))
-                          : ""));
+  row("", fmt::format(
+              "{} of activations for {} tokens{}", bytes(needs.activation_bytes), needs.tokens,
+              needs.cache_bytes > 0 ? fmt::format(", {} of keys and values", bytes(needs.cache_bytes)) : ""));
   if (const auto card = find_card()) row("card", describe_card(*card, weights, needs));
 }
 
@@ -102,7 +101,7 @@ Json as_json(const ModelConfig& c, const WeightReport& weights, const MemoryNeed
   return json;
 }
 
-void run(const Options& options) {
+void inspect_command(const InspectOptions& options) {
   const std::filesystem::path directory = find_model(options.model, command_places()).directory;
   const ModelConfig config = read_model_config(directory);
   const Checkpoint checkpoint = Checkpoint::open(directory);
@@ -120,19 +119,17 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_inspect(CLI::App& root) {
-  auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      root.add_subcommand("inspect", "What a checkpoint is, what it needs, what is missing or unknown");
-  verb->add_option("-m,--model", options->model, "Checkpoint directory, or the name of a bundled model")
-      ->capture_default_str();
-  verb->add_flag("--json", options->json, "The same as JSON");
-  verb->footer(
+void add_inspect(Command& command) {
+  auto options = std::make_shared<InspectOptions>();
+  Verb verb = command.verb("inspect", "What a checkpoint is, what it needs, what is missing or unknown");
+  verb.option("-m,--model", &options->model, "Checkpoint directory, or the name of a bundled model");
+  verb.flag("--json", &options->json, "The same as JSON");
+  verb.footer(
       "Exit code 1 when a tensor is missing or has the wrong shape or type.\n\n"
       "Examples:\n"
       "  buoy inspect\n"
       "  buoy inspect --model /models/LLaDA-8B-Instruct --json\n");
-  verb->callback([options] { run(*options); });
+  verb.runs([options] { inspect_command(*options); });
 }
 
 }  // namespace buoy

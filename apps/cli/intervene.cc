@@ -13,14 +13,14 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct InterveneOptions {
   RunFlags run;
   std::vector<std::string> interventions = InterventionRunSettings().choice.interventions;
   InterventionFlags flags;
   std::string passages = "given";
 };
 
-void run(Ranks& ranks, const InterventionRunSettings& settings, const std::string& command) {
+void intervene_command(Ranks& ranks, const InterventionRunSettings& settings, const std::string& command) {
   CommandObserver observer;
   const std::optional<IntervenedRun> made = run_interventions(ranks, settings, observer);
   if (!made) return;
@@ -41,7 +41,7 @@ void run(Ranks& ranks, const InterventionRunSettings& settings, const std::strin
               (settings.run.output / "report.html").c_str());
 }
 
-void print_list() {
+void list_interventions() {
   for (const Intervention& i : interventions()) {
     const char* parameter = i.parameter == InterventionParameter::kCount    ? "=N"
                             : i.parameter == InterventionParameter::kAcross ? "=steps|layers"
@@ -53,27 +53,24 @@ void print_list() {
 
 }  // namespace
 
-void add_intervene(CLI::App& root) {
-  auto options = std::make_shared<Options>();
+void add_intervene(Command& command) {
+  auto options = std::make_shared<InterveneOptions>();
   auto analysis = std::make_shared<AnalysisFlags>();
   auto list = std::make_shared<bool>(false);
   auto no_trace = std::make_shared<bool>(false);
   options->run.prompts.batch_size = 8;
   options->run.output = "buoy-intervene";
-  CLI::App* verb =
-      root.add_subcommand("intervene", "Hide, pin or cut what attention goes to, and see what breaks");
-  verb->add_option("interventions", options->interventions,
-                   "mask-anchors=K, mask-bos, mask-random=K, pin-anchors=steps|layers, cut-heads=N, "
-                   "cut-random=N; several values as K,K,K")
-      ->capture_default_str();
-  verb->add_flag("--list", *list, "Print the interventions and leave");
-  verb->add_option("--passages", options->passages, "none, given, or a number: the first so many")
-      ->capture_default_str();
-  verb->add_flag("--no-trace", *no_trace, "Answers only: record no attention, which is faster");
-  options->flags.add_to(*verb);
-  options->run.add_to(*verb);
-  analysis->add_to(*verb);
-  verb->footer(
+  Verb verb = command.verb("intervene", "Hide, pin or cut what attention goes to, and see what breaks");
+  verb.option("interventions", &options->interventions,
+              "mask-anchors=K, mask-bos, mask-random=K, pin-anchors=steps|layers, cut-heads=N, "
+              "cut-random=N; several values as K,K,K");
+  verb.flag("--list", list.get(), "Print the interventions and leave");
+  verb.option("--passages", &options->passages, "none, given, or a number: the first so many");
+  verb.flag("--no-trace", no_trace.get(), "Answers only: record no attention, which is faster");
+  options->flags.add_to(verb);
+  options->run.add_to(verb);
+  analysis->add_to(verb);
+  verb.footer(
       "Every intervention brings its control: as many keys of the same classes, or as many other heads. "
       "docs/interventions.md says\n"
       "what each does. A run broken off goes on with the same command.\n\n"
@@ -81,8 +78,8 @@ void add_intervene(CLI::App& root) {
       "  buoy intervene mask-bos --model mini-arm --limit 50 -o bos\n"
       "  buoy intervene mask-anchors=1,5,10 --model mini-mdm --at-layers 0-3 --steps 16 -o shallow\n"
       "  buoy intervene cut-heads=4,8 --data nq.jsonl --limit 200 --rank-items 100 -o heads\n");
-  verb->callback([=] {
-    if (*list) return print_list();
+  verb.runs([=] {
+    if (*list) return list_interventions();
     if (*no_trace && !analysis->given().empty()) {
       fail_usage("{} has no effect with --no-trace", analysis->given());
     }
@@ -91,7 +88,8 @@ void add_intervene(CLI::App& root) {
                                      .passages = options->passages,
                                      .trace = {}};
     if (!*no_trace) settings.trace = analysis->options();
-    on_ranks(options->run.output, [&](Ranks& ranks) { run(ranks, settings, command_of(*verb)); });
+    on_ranks(options->run.output,
+             [&](Ranks& ranks) { intervene_command(ranks, settings, verb.command_line()); });
   });
 }
 

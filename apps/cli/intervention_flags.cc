@@ -6,36 +6,36 @@
 
 namespace buoy {
 
-void InterventionFlags::add_to(CLI::App& verb) {
-  verb_ = &verb;
+void InterventionFlags::add_to(Verb& verb) {
+  verb_ = verb;
   const std::string group = "Interventions";
-  verb.add_option("--at-layers", given_.layers, "Where to intervene: all, or a list such as 0,4-7")
-      ->capture_default_str()
-      ->group(group);
-  verb.add_option("--at-heads", given_.heads, "Heads, likewise")->capture_default_str()->group(group);
-  verb.add_option("--at-steps", given_.steps, "all, every:4, or a list such as 0,3,7")
-      ->capture_default_str()
-      ->group(group);
-  verb.add_flag("--per-head-anchors", given_.per_head,
-                "mask-anchors, mask-random: each head has its own anchors")
-      ->group(group);
-  verb.add_option("--anchors-from", from_,
-                  "mask-anchors, mask-random: anchors of the same step, or the previous")
-      ->check(CLI::IsMember({"same", "previous"}))
-      ->capture_default_str()
-      ->group(group);
-  verb.add_option("--pin-epsilon", given_.epsilon,
-                  "pin-anchors: an anchor's excess is above this many deviations")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group(group);
-  verb.add_option("--rank-data", rank_data_,
-                  "cut-heads: rank heads on this dataset; default: the items after those of --limit")
-      ->group(group);
-  verb.add_option("--rank-items", given_.rank_items, "cut-heads: on so many items")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group(group);
+  verb.option("--at-layers", &given_.layers, "Where to intervene: all, or a list such as 0,4-7")
+
+      .group(group);
+  verb.option("--at-heads", &given_.heads, "Heads, likewise").group(group);
+  verb.option("--at-steps", &given_.steps, "all, every:4, or a list such as 0,3,7")
+
+      .group(group);
+  verb.flag("--per-head-anchors", &given_.per_head,
+            "mask-anchors, mask-random: each head has its own anchors")
+      .group(group);
+  verb.option("--anchors-from", &from_,
+              "mask-anchors, mask-random: anchors of the same step, or the previous")
+      .choices({"same", "previous"})
+
+      .group(group);
+  verb.option("--pin-epsilon", &given_.epsilon,
+              "pin-anchors: an anchor's excess is above this many deviations")
+      .above(0)
+
+      .group(group);
+  verb.option("--rank-data", &rank_data_,
+              "cut-heads: rank heads on this dataset; default: the items after those of --limit")
+      .group(group);
+  verb.option("--rank-items", &given_.rank_items, "cut-heads: on so many items")
+      .at_least(1)
+
+      .group(group);
 }
 
 InterventionChoice InterventionFlags::choice(const std::vector<std::string>& interventions) const {
@@ -70,7 +70,7 @@ void InterventionFlags::check_effects(const std::vector<std::string>& interventi
                         {"--rank-items", "cut-heads or cut-random", ranking}};
   for (const Need& need : needs) {
     const auto meant = [&](const InterventionSettings& s) { return need.by(*s.kind); };
-    if (verb_->count(need.flag) > 0 && std::ranges::none_of(settings, meant)) {
+    if (verb_->given(need.flag) && std::ranges::none_of(settings, meant)) {
       fail_usage("{} has no effect without {}", need.flag, need.what);
     }
   }

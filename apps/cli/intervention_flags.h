@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "apps/cli/options.h"
 #include "buoy/engine/intervention_run.h"
 
 namespace buoy {
@@ -14,7 +13,7 @@ class InterventionFlags {
  public:
   // Adds --at-layers, --at-heads, --at-steps, --per-head-anchors, --anchors-from, --pin-epsilon, --rank-data
   // and --rank-items.
-  void add_to(CLI::App& verb);
+  void add_to(Verb& verb);
 
   // These interventions where the flags say. Throws UsageError for flags that mean nothing to any of them.
   InterventionChoice choice(const std::vector<std::string>& interventions) const;
@@ -24,7 +23,7 @@ class InterventionFlags {
 
   InterventionChoice given_;
   std::string from_ = "same", rank_data_;
-  CLI::App* verb_ = nullptr;
+  std::optional<Verb> verb_;
 };
 
 }  // namespace buoy

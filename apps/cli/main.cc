@@ -1,5 +1,5 @@
-// buoy: one command, one verb per job. Exit codes: 0 done, 1 the work failed, 2 wrong usage.
-#include <algorithm>
+// buoy: one command, one verb per job. Exit codes: 0 done, 1 the work failed, 2 wrong usage, 130 stopped by
+// Ctrl-C.
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -18,14 +18,6 @@
 namespace {
 
 constexpr int kFailed = 1, kWrongUsage = 2, kInterrupted = 130;
-
-// "--gen_length" and "--gen-length" are the same flag; values stay as they are.
-std::string normalise_flag(std::string argument) {
-  if (!argument.starts_with("--")) return argument;
-  const std::size_t end = std::min(argument.find('='), argument.size());
-  std::replace(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
-  return argument;
-}
 
 // "buoy 0.1.0", then commit, compiler and where it can compute.
 std::string version_text() {
@@ -46,58 +38,21 @@ int complain(const char* message, int code) {
   return code;
 }
 
-int run(int argc, char** argv) {
-  CLI::App app{"Buoy runs masked diffusion and autoregressive language models and watches their attention.",
-               "buoy"};
-  app.set_version_flag("--version", version_text);
-  app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::simple);
-  buoy::add_generate(app);
-  buoy::add_forward(app);
-  buoy::add_tokenize(app);
-  buoy::add_trace(app);
-  buoy::add_analyze(app);
-  buoy::add_study(app);
-  buoy::add_eval(app);
-  buoy::add_stress(app);
-  buoy::add_intervene(app);
-  buoy::add_index(app);
-  buoy::add_export(app);
-  buoy::add_inspect(app);
-  buoy::Command command(app);
-  buoy::add_attention(command);
-  buoy::add_verify(command);
-  buoy::add_world(app);
-  buoy::add_bench(app);
-  app.footer("Run \"buoy VERB --help\" for a verb's options and examples.");
-
-  const auto is_first_argument = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(app.get_subcommands({}), is_first_argument)) {
-    buoy::fail_usage("unknown verb \"{}\"; \"buoy --help\" lists them", argv[1]);
-  }
-  std::vector<std::string> arguments;
-  for (int i = argc - 1; i > 0; --i)
-    arguments.push_back(normalise_flag(argv[i]));  // CLI11 reads from the back
-  try {
-    app.parse(arguments);
-  } catch (const CLI::ParseError& e) {
-    const int code = app.exit(e);
-    return code == 0 ? 0 : kWrongUsage;
-  }
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report, not a death
   try {
-    const int code = run(argc, argv);
+    buoy::Command command(
+        "buoy", "Buoy runs masked diffusion and autoregressive language models and watches their attention.",
+        version_text);
+    buoy::add_verbs(command);
+    command.run(std::vector<std::string>(argv + 1, argv + argc));
     if (std::fflush(stdout) != 0 && errno != EPIPE) {  // a reader that has seen enough is no failure
       return complain("cannot write to standard output", kFailed);
     }
-    return code;
+    return 0;
   } catch (const buoy::Cancelled&) {
     return kInterrupted;
   } catch (const buoy::UsageError& e) {

@@ -8,25 +8,22 @@
 
 namespace buoy {
 
-void ModelFlags::add_to(CLI::App& verb) {
-  verb.add_option(
-          "-m,--model", model,
-          "Checkpoint directory, bundled model, or Hub name (ORG/NAME) in the local Hugging Face cache")
-      ->capture_default_str();
+void ModelFlags::add_to(Verb& verb) {
+  verb.option("-m,--model", &model,
+              "Checkpoint directory, bundled model, or Hub name (ORG/NAME) in the local Hugging Face cache");
   add_device_to(verb);
 }
 
-void ModelFlags::add_device_to(CLI::App& verb) {
-  verb.add_option("--device", device,
-                  "Where to compute: auto (cuda when there is a card), cpu, cuda or reference (slow, exact)")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}))
-      ->capture_default_str();
-  verb.add_option("--dtype", dtype,
-                  "Number type: f32, bf16 (cuda only), or auto: bf16 for models above 4 GiB on cuda")
-      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
-      ->capture_default_str();
-  verb.add_option("--threads", threads, "Threads of the cpu; default all cores. Results do not depend on it")
-      ->check(CLI::Range(1, 1024));
+void ModelFlags::add_device_to(Verb& verb) {
+  verb.option("--device", &device,
+              "Where to compute: auto (cuda when there is a card), cpu, cuda or reference (slow, exact)")
+      .choices({"auto", "cpu", "cuda", "reference"});
+  verb.option("--dtype", &dtype,
+              "Number type: f32, bf16 (cuda only), or auto: bf16 for models above 4 GiB on cuda")
+      .choices({"auto", "f32", "bf16"});
+  verb.option("--threads", &threads, "Threads of the cpu; default all cores. Results do not depend on it")
+      .between(1, 1024)
+      .hide_default();
 }
 
 DeviceSettings ModelFlags::device_settings() const {

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "apps/cli/options.h"
 #include "buoy/engine/loaded_model.h"
 
 namespace buoy {
@@ -16,9 +15,9 @@ struct ModelFlags {
   int threads = 0;
 
   // Adds --device, --dtype and --threads.
-  void add_device_to(CLI::App& verb);
+  void add_device_to(Verb& verb);
   // The same and --model.
-  void add_to(CLI::App& verb);
+  void add_to(Verb& verb);
 
   DeviceSettings device_settings() const;
   ModelSettings settings() const;

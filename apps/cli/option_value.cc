@@ -10,6 +10,8 @@
 #include <fmt/ranges.h>
 
 #include "apps/cli/options.h"
+#include "apps/cli/suggestion.h"
+#include "apps/cli/words.h"
 #include "buoy/base/error.h"
 
 namespace buoy {
@@ -43,12 +45,18 @@ std::string plain_digits(double value) {
   return whole ? fmt::format("{}", static_cast<Index>(value)) : fmt::format("{}", value);
 }
 
-// "a number", "a whole number, 1 to 1024".
+// "a number, above 0", "a whole number, 1 to 1024"; without a limit of its own, that of the type.
 template <typename T>
 std::string expected_number(const OptionInfo& option) {
-  const std::string kind = std::is_floating_point_v<T> ? "a number" : "a whole number";
-  if (option.limits) return kind + ", " + describe(*option.limits);
-  return std::is_unsigned_v<T> ? kind + ", at least 0" : kind;
+  if constexpr (std::is_floating_point_v<T>) {
+    return option.limits ? "a number, " + describe(*option.limits) : "a number";
+  } else {
+    using Type = std::numeric_limits<T>;
+    const bool has_high = option.limits && option.limits->high;
+    const std::string low = option.limits ? plain_digits(option.limits->low) : fmt::to_string(Type::lowest());
+    return fmt::format("a whole number, {} to {}", low,
+                       has_high ? plain_digits(*option.limits->high) : fmt::to_string(Type::max()));
+  }
 }
 
 bool is_within(double value, const Limits& limits) {
@@ -60,19 +68,12 @@ template <typename T>
 T parse_number(const OptionInfo& option, const std::string& text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_read = end == text.data() + text.size() && !text.empty();
-  if (is_read && error == std::errc::result_out_of_range && !(option.limits && option.limits->high)) {
-    fail_usage("{} is {}, expected a number from {} to {}", option.name, text,
-               std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max());
-  }
-  if (is_read && error == std::errc::result_out_of_range) {
-    fail_usage("{} is {}, expected {}", option.name, text, describe(*option.limits));
-  }
-  if (!is_read || error != std::errc{} || !std::isfinite(static_cast<double>(value))) {
-    fail_usage("{} is \"{}\", expected {}", option.name, text, expected_number<T>(option));
+  const bool is_read = end == text.data() + text.size() && error == std::errc{};
+  if (!is_read || !std::isfinite(static_cast<double>(value))) {
+    fail_usage("{} is \"{}\", expected {}", spelled(option), text, expected_number<T>(option));
   }
   if (option.limits && !is_within(static_cast<double>(value), *option.limits)) {
-    fail_usage("{} is {}, expected {}", option.name, text, describe(*option.limits));
+    fail_usage("{} is {}, expected {}", spelled(option), text, describe(*option.limits));
   }
   return value;
 }
@@ -82,8 +83,10 @@ T parse_value(const OptionInfo& option, const std::string& text) {
   const std::vector<std::string>& choices = option.choices;
   if (!choices.empty() && std::ranges::find(choices, text) == choices.end()) {
     const std::span<const std::string> first(choices.data(), choices.size() - 1);
-    fail_usage("{} is \"{}\", expected {}{}{}", option.name, text, fmt::join(first, ", "),
-               first.empty() ? "" : " or ", choices.back());
+    const std::optional<std::string> near = nearest(text, choices);
+    fail_usage("{} is \"{}\", expected {}{}{}{}", spelled(option), text, fmt::join(first, ", "),
+               first.empty() ? "" : " or ", choices.back(),
+               near ? fmt::format("; did you mean {}?", *near) : "");
   }
   if constexpr (std::is_arithmetic_v<T>) {
     return parse_number<T>(option, text);
@@ -119,7 +122,10 @@ std::string shown(const T& value) {
 }  // namespace
 
 std::string describe(const Limits& limits) {
-  if (limits.kind == Limits::Low::kExcluded) return "above " + plain_digits(limits.low);
+  if (limits.kind == Limits::Low::kExcluded) {
+    return "above " + plain_digits(limits.low) +
+           (limits.high ? ", at most " + plain_digits(*limits.high) : "");
+  }
   if (!limits.high) return "at least " + plain_digits(limits.low);
   return plain_digits(limits.low) + " to " + plain_digits(*limits.high);
 }
@@ -161,7 +167,8 @@ void assign(const Target& target, const OptionInfo& option, const std::vector<st
             value->push_back(parse_value<T>(option, text));
           }
         } else {
-          if (texts.size() > 1) fail_usage("{} is given {} times, expected once", option.name, texts.size());
+          if (texts.size() > 1)
+            fail_usage("{} is given {} times, expected once", spelled(option), texts.size());
           *value = parse_value<T>(option, texts.at(0));
         }
       },

@@ -1,32 +1,38 @@
 #include "apps/cli/options.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <deque>
 
-#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
+#include "apps/cli/environment.h"
+#include "apps/cli/help_text.h"
+#include "apps/cli/suggestion.h"
+#include "apps/cli/words.h"
 #include "buoy/base/error.h"
 
 namespace buoy {
 
 struct Option::State {
   OptionInfo info;
-  CLI::Option* option = nullptr;
-  CLI::App* app = nullptr;
+  std::function<void(const State&)> fill;
+  std::vector<std::string> texts;  // what was given; a flag has an empty text for each time
 };
 
 struct Verb::State {
-  CLI::App* app = nullptr;
+  std::string name, alias, summary, footer;
   State* parent = nullptr;
-  std::string alias;
   std::deque<Option::State> options;  // handles point at them
   std::deque<State> actions;
+  std::function<void()> work;
 };
 
 struct Command::State {
-  std::unique_ptr<CLI::App> owned;
-  CLI::App* app = nullptr;
-  std::deque<Verb::State> verbs;
+  Verb::State root;
+  std::function<std::string()> version;
 };
 
 namespace {
@@ -41,7 +47,9 @@ std::string shell_word(const std::string& word) {
 
 // "-m,--model,--checkpoint" → short name, name, aliases.
 void set_names(OptionInfo& info, const std::string& names) {
-  for (const std::string& name : CLI::detail::split(names, ',')) {
+  for (std::size_t begin = 0, end = 0; end != names.npos; begin = end + 1) {
+    end = names.find(',', begin);
+    const std::string name = names.substr(begin, end == names.npos ? end : end - begin);
     if (name.starts_with('-') && !name.starts_with("--")) {
       info.short_name = name;
     } else if (info.name.empty()) {
@@ -54,10 +62,10 @@ void set_names(OptionInfo& info, const std::string& names) {
 }
 
 VerbInfo info_of(const Verb::State& verb) {
-  VerbInfo info{.name = verb.app->get_name(),
+  VerbInfo info{.name = verb.name,
                 .alias = verb.alias,
-                .summary = verb.app->get_description(),
-                .footer = verb.app->get_footer(),
+                .summary = verb.summary,
+                .footer = verb.footer,
                 .options = {},
                 .actions = {}};
   for (const Option::State& option : verb.options) info.options.push_back(option.info);
@@ -65,46 +73,116 @@ VerbInfo info_of(const Verb::State& verb) {
   return info;
 }
 
-// Puts argument, choices, limits and default into the help.
-void show(const Option::State& state) {
-  const OptionInfo& info = state.info;
-  std::string argument = info.argument;
-  if (!info.choices.empty()) argument += ":{" + CLI::detail::join(info.choices) + "}";
-  if (info.limits) argument += " (" + describe(*info.limits) + ")";
-  state.option->type_name(argument);
-  state.option->default_str(info.default_value);
+Verb::State& add_action(Verb::State& parent, const std::string& name, const std::string& summary) {
+  Verb::State& added = parent.actions.emplace_back();
+  added.name = name;
+  added.summary = summary;
+  added.parent = &parent;
+  return added;
+}
+
+Option::State& add_option_to(Verb::State& verb, const std::string& names, const std::string& help) {
+  Option::State& added = verb.options.emplace_back();
+  set_names(added.info, names);
+  added.info.help = help;
+  const auto same = [&](const Option::State& other) { return other.info.name == added.info.name; };
+  check(std::ranges::count_if(verb.options, same) == 1, "an option is added twice");
+  return added;
+}
+
+const Option::State& find_option(const Verb::State& verb, const std::string& name) {
+  const auto found = std::ranges::find(verb.options, name, [](const auto& o) { return o.info.name; });
+  check(found != verb.options.end(), "an option is asked for that was not added");
+  return *found;
+}
+
+// "generate"; of an action "index add".
+std::string path_of(const Verb::State& verb) {
+  const bool is_first = verb.parent == nullptr || verb.parent->parent == nullptr;
+  return is_first ? verb.name : path_of(*verb.parent) + " " + verb.name;
 }
 
 // The command and its actions down to this one, each with what was given to it.
 std::string line_of(const Verb::State& verb) {
-  std::string line = verb.parent != nullptr ? line_of(*verb.parent) : verb.app->get_parent()->get_name();
-  line += " " + verb.app->get_name();
-  for (const Option::State& state : verb.options) {
-    for (const std::string& value : state.option->results()) {
-      if (!state.info.is_positional()) line += " " + state.info.name;
-      if (!state.info.is_flag()) line += " " + shell_word(value);
+  std::string line = verb.parent != nullptr ? line_of(*verb.parent) + " " + verb.name : verb.name;
+  for (const Option::State& option : verb.options) {
+    for (const std::string& text : option.texts) {
+      if (!option.info.is_positional()) line += " " + option.info.name;
+      if (!option.info.is_flag()) line += " " + shell_word(text);
     }
   }
   return line;
+}
+
+Verb::State& find_action(Verb::State& verb, const std::string& word) {
+  std::vector<std::string> names;
+  for (Verb::State& action : verb.actions) {
+    if (word == action.name || word == action.alias) return action;
+    names.push_back(action.name);
+  }
+  const bool is_command = verb.parent == nullptr;
+  const std::string got = is_command ? fmt::format("unknown verb \"{}\"", word)
+                                     : fmt::format("\"{}\" is no action of {}", word, path_of(verb));
+  if (const auto near = nearest(word, names)) fail_usage("{}; did you mean \"{}\"?", got, *near);
+  if (is_command) fail_usage("{}; \"{} --help\" lists them", got, verb.name);
+  fail_usage("{}; there are {}", got, fmt::join(names, ", "));
+}
+
+// Whether all that is asked of the options together holds.
+void check_together(const Verb::State& verb) {
+  for (const Option::State& option : verb.options) {
+    const OptionInfo& info = option.info;
+    if (option.texts.empty()) {
+      if (info.is_required) fail_usage("{} needs {}", path_of(verb), spelled(info));
+      continue;
+    }
+    for (const std::string& other : info.needs) {
+      if (find_option(verb, other).texts.empty()) fail_usage("{} has no effect without {}", info.name, other);
+    }
+    for (const std::string& other : info.excludes) {
+      if (!find_option(verb, other).texts.empty()) fail_usage("{} excludes {}", info.name, other);
+    }
+  }
+}
+
+// Reads the verb's words into its options; the action that was named, or nullptr.
+Verb::State* read_words(Verb::State& verb, std::span<const std::string>& words) {
+  WordReader reader(info_of(verb), path_of(verb));
+  words = reader.read(words);
+  for (std::size_t i = 0; i < verb.options.size(); ++i) verb.options[i].texts = reader.texts()[i];
+  for (const Option::State& option : verb.options) {
+    if (!option.texts.empty()) option.fill(option);
+  }
+  check_together(verb);
+  if (verb.actions.empty()) return nullptr;
+  if (words.empty()) {
+    std::vector<std::string> names;
+    for (const Verb::State& action : verb.actions) names.push_back(action.name);
+    fail_usage("{} needs one of {}", path_of(verb), fmt::join(names, ", "));
+  }
+  Verb::State& action = find_action(verb, words.front());
+  words = words.subspan(1);
+  return &action;
+}
+
+void print_out(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 }  // namespace
 
 Option& Option::required() {
   state_->info.is_required = true;
-  state_->option->required();
   return *this;
 }
 
 Option& Option::group(const std::string& heading) {
   state_->info.group = heading;
-  state_->option->group(heading);
   return *this;
 }
 
 Option& Option::hide_default() {
   state_->info.default_value.clear();
-  show(*state_);
   return *this;
 }
 
@@ -116,101 +194,73 @@ Option& Option::split_at(char comma) {
 Option& Option::choices(std::vector<std::string> allowed) {
   check(!allowed.empty(), "an option has no choices");
   state_->info.choices = std::move(allowed);
-  show(*state_);
   return *this;
 }
 
 Option& Option::between(double low, double high) {
   state_->info.limits = Limits{.low = low, .high = high};
-  show(*state_);
   return *this;
 }
 
 Option& Option::at_least(double low) {
   state_->info.limits = Limits{.low = low};
-  show(*state_);
   return *this;
 }
 
-Option& Option::above(double low) {
-  state_->info.limits = Limits{.low = low, .high = std::nullopt, .kind = Limits::Low::kExcluded};
-  show(*state_);
+Option& Option::above(double low, std::optional<double> high) {
+  state_->info.limits = Limits{.low = low, .high = high, .kind = Limits::Low::kExcluded};
   return *this;
 }
 
 Option& Option::needs(const std::string& other) {
-  state_->option->needs(state_->app->get_option(other));
+  state_->info.needs.push_back(other);
   return *this;
 }
 
 Option& Option::excludes(const std::string& other) {
-  state_->option->excludes(state_->app->get_option(other));
+  state_->info.excludes.push_back(other);
   return *this;
 }
 
 bool Option::given() const {
-  return state_->option->count() > 0;
+  return !state_->texts.empty();
 }
 
 Option Verb::option(const std::string& names, Target target, const std::string& help) {
-  Option::State& added = state_->options.emplace_back();
-  set_names(added.info, names);
-  added.info.help = help;
+  Option::State& added = add_option_to(*state_, names, help);
   added.info.argument = argument_of(target);
   added.info.default_value = shown_value(target);
   added.info.is_list = is_list(target);
-  added.app = state_->app;
-  const auto fill = [target, &added](const CLI::results_t& texts) {
-    assign(target, added.info, texts);
-    return true;
-  };
-  added.option = state_->app->add_option(names, fill, help);
-  if (added.info.is_list) {
-    added.option->expected(CLI::detail::expected_max_vector_size);
-  } else {
-    added.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);  // assign() says it better
-  }
-  show(added);
+  added.fill = [target](const Option::State& option) { assign(target, option.info, option.texts); };
   return Option(added);
 }
 
 Option Verb::flag(const std::string& names, bool* target, const std::string& help) {
-  Option::State& added = state_->options.emplace_back();
-  set_names(added.info, names);
-  added.info.help = help;
-  added.app = state_->app;
-  added.option = state_->app->add_flag_callback(
-      names, [target] { *target = true; }, help);
+  Option::State& added = add_option_to(*state_, names, help);
+  added.fill = [target](const Option::State&) { *target = true; };
   return Option(added);
 }
 
 void Verb::explain(const std::string& name, const std::string& help) {
-  const auto found = std::ranges::find(state_->options, name, [](const auto& o) { return o.info.name; });
-  check(found != state_->options.end(), "an option is explained that was not added");
-  found->info.help = help;
-  found->option->description(help);
+  const_cast<Option::State&>(find_option(*state_, name)).info.help = help;
 }
 
 Verb Verb::action(const std::string& name, const std::string& summary, const std::string& alias) {
-  State& added = state_->actions.emplace_back();
-  added.app = state_->app->add_subcommand(name, summary);
-  added.parent = state_;
+  State& added = add_action(*state_, name, summary);
   added.alias = alias;
-  if (!alias.empty()) added.app->alias(alias);
-  state_->app->require_subcommand(1);
   return Verb(added);
 }
 
 void Verb::footer(const std::string& text) {
-  state_->app->footer(text);
+  state_->footer = text;
 }
 
 void Verb::runs(std::function<void()> work) {
-  state_->app->callback(std::move(work));
+  state_->work = std::move(work);
 }
 
 bool Verb::given(const std::string& name) const {
-  return state_->app->count(name) > 0;
+  return !find_option(*state_, name).texts.empty();
 }
 
 std::string Verb::command_line() const {
@@ -221,49 +271,56 @@ VerbInfo Verb::info() const {
   return info_of(*state_);
 }
 
-CLI::App& Verb::parser() const {
-  return *state_->app;
-}
-
 Command::Command(const std::string& name, const std::string& summary, std::function<std::string()> version)
     : state_(std::make_unique<State>()) {
-  state_->owned = std::make_unique<CLI::App>(summary, name);
-  state_->app = state_->owned.get();
-  state_->app->set_version_flag("--version", std::move(version));
-  state_->app->require_subcommand(1);
-  state_->app->failure_message(CLI::FailureMessage::simple);
-}
-
-Command::Command(CLI::App& app) : state_(std::make_unique<State>()) {
-  state_->app = &app;
+  state_->root.name = name;
+  state_->root.summary = summary;
+  state_->version = std::move(version);
 }
 
 Command::~Command() = default;
 
 Verb Command::verb(const std::string& name, const std::string& summary) {
-  Verb::State& added = state_->verbs.emplace_back();
-  added.app = state_->app->add_subcommand(name, summary);
-  return Verb(added);
+  return Verb(add_action(state_->root, name, summary));
 }
 
 void Command::footer(const std::string& text) {
-  state_->app->footer(text);
+  state_->root.footer = text;
 }
 
-std::vector<VerbInfo> Command::verbs() const {
-  std::vector<VerbInfo> infos;
-  for (const Verb::State& verb : state_->verbs) infos.push_back(info_of(verb));
-  return infos;
+VerbInfo Command::info() const {
+  return info_of(state_->root);
 }
 
-bool Command::run(std::vector<std::string> arguments) {
-  std::ranges::reverse(arguments);  // CLI11 reads from the back
-  try {
-    state_->app->parse(arguments);
-  } catch (const CLI::ParseError& e) {
-    return state_->app->exit(e) == 0;
+std::string Command::help(std::span<const std::string> path, int columns) const {
+  Verb::State* verb = &state_->root;
+  for (const std::string& name : path) verb = &find_action(*verb, name);
+  const bool is_command = verb == &state_->root;
+  return help_text(info_of(*verb), is_command ? verb->name : state_->root.name + " " + path_of(*verb),
+                   columns);
+}
+
+void Command::run(std::span<const std::string> arguments) const {
+  bool runs = true;
+  if (!arguments.empty() && arguments.front() == "--check-only") {
+    runs = false;
+    arguments = arguments.subspan(1);
   }
-  return true;
+  if (arguments.empty()) fail_usage("no verb; \"{} --help\" lists them", state_->root.name);
+  if (arguments.front() == "--version") return print_out(state_->version() + "\n");
+  std::vector<std::string> path;
+  try {
+    Verb::State* verb = &state_->root;
+    std::span<const std::string> words = arguments;
+    for (Verb::State* next = verb; next != nullptr; next = read_words(*verb, words)) {
+      verb = next;
+      if (verb != &state_->root) path.push_back(verb->name);
+    }
+    check(verb->work != nullptr, "a verb does nothing");
+    if (runs) verb->work();
+  } catch (const HelpWanted&) {
+    print_out(help(path, window_size(STDOUT_FILENO).columns));
+  }
 }
 
 }  // namespace buoy

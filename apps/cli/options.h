@@ -1,4 +1,4 @@
-// What verbs are made of: options over plain variables. options.cc alone knows the parser behind them.
+// What verbs are made of: options over plain variables, and the command that reads them.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "buoy/base/types.h"
-
-namespace CLI {
-class App;
-}
 
 namespace buoy {
 
@@ -25,7 +22,7 @@ using Target = std::variant<std::string*, std::filesystem::path*, int*, Index*, 
                             std::optional<Index>*, std::optional<double>*, std::optional<std::string>*,
                             std::vector<std::string>*, std::vector<Index>*, std::vector<double>*>;
 
-// What numbers an option takes: "1 to 1024", "at least 1", "above 0".
+// What numbers an option takes: "1 to 1024", "at least 1", "above 0", "above 0, at most 1".
 struct Limits {
   enum class Low { kIncluded, kExcluded };
   double low = 0;
@@ -33,7 +30,7 @@ struct Limits {
   Low kind = Low::kIncluded;
 };
 
-// An option as data: for man pages and shell completions.
+// An option as data: for help, man page and shell completions.
 struct OptionInfo {
   std::string name;                  // "--model"; of a positional argument "sources"
   std::string short_name;            // "-m", or empty
@@ -44,7 +41,8 @@ struct OptionInfo {
   std::string group;          // its heading in the help; empty for the first, "Options"
   std::vector<std::string> choices;
   std::optional<Limits> limits;
-  char delimiter = 0;  // of a list given as one word; 0 for none
+  std::vector<std::string> needs, excludes;  // other options of the verb, by name
+  char delimiter = 0;                        // of a list given as one word; 0 for none
   bool is_required = false;
   bool is_list = false;  // may be given more than once
 
@@ -53,7 +51,8 @@ struct OptionInfo {
 };
 
 struct VerbInfo {
-  std::string name, alias, summary, footer;
+  std::string name, alias, summary;
+  std::string footer;               // remarks, then "Examples:" and lines of shell, each after two spaces
   std::vector<OptionInfo> options;  // in the order of the help; --help itself is not among them
   std::vector<VerbInfo> actions;    // "add" and "search" of "index"
 };
@@ -79,7 +78,7 @@ class Option {
   Option& choices(std::vector<std::string> allowed);
   Option& between(double low, double high);
   Option& at_least(double low);
-  Option& above(double low);
+  Option& above(double low, std::optional<double> high = {});
   // The other option must be given too, or must not; it was added before. By name: "--retrieve".
   Option& needs(const std::string& other);
   Option& excludes(const std::string& other);
@@ -104,7 +103,7 @@ class Verb {
 
   // A verb of the verb: "add" of "index". Of several one must be given. It may go by a second name.
   Verb action(const std::string& name, const std::string& summary, const std::string& alias = "");
-  void footer(const std::string& text);  // remarks and examples, below the options
+  void footer(const std::string& text);  // see VerbInfo
   void runs(std::function<void()> work);
 
   // Once the command line was read: whether the option "--name" was given.
@@ -115,29 +114,34 @@ class Verb {
 
   struct State;
   explicit Verb(State& state) : state_(&state) {}
-  CLI::App& parser() const;  // for flags that still speak CLI11
 
  private:
   State* state_;
 };
 
-// The whole command: verbs, --help and --version.
+// The whole command: verbs, --help, --version, and --check-only, which stops before the verb runs and is
+// there for tests.
 class Command {
  public:
   // `version` makes what --version prints.
   Command(const std::string& name, const std::string& summary, std::function<std::string()> version);
-  explicit Command(CLI::App& app);  // for a main that still speaks CLI11; `app` must outlive it
   ~Command();
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
   Verb verb(const std::string& name, const std::string& summary);
   void footer(const std::string& text);
-  std::vector<VerbInfo> verbs() const;
+  // The command with its verbs as actions.
+  VerbInfo info() const;
+  std::vector<VerbInfo> verbs() const { return info().actions; }
 
-  // Reads the arguments (without the command's name) and runs the verb. False when they are wrong, after one
-  // line on standard error; help and version print themselves and are right. Throws what the verb throws.
-  bool run(std::vector<std::string> arguments);
+  // The help of the command, of a verb, or of a verb's action ({"index", "add"}), in lines of at most
+  // `columns`. Throws UsageError for a verb that does not exist.
+  std::string help(std::span<const std::string> path, int columns) const;
+
+  // Reads the arguments (without the command's name) and runs the verb; help and version go to standard
+  // output. Throws UsageError for wrong arguments, and what the verb throws.
+  void run(std::span<const std::string> arguments) const;
 
  private:
   struct State;

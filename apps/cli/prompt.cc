@@ -10,27 +10,26 @@
 #include "buoy/text/utf8.h"
 
 namespace buoy {
-void add_prompt_options(CLI::App& verb, PromptOptions& options) {
-  options.ids_given = verb.add_option("--ids", options.ids, "The prompt as token ids, e.g. 1,2,3");
-  options.text_given = verb.add_option("-p,--prompt", options.text, "The prompt as text");
-  options.file_given = verb.add_option("--prompt-file", options.file, "The prompt as a file, byte for byte");
+void add_prompt_options(Verb& verb, PromptOptions& options) {
+  verb.option("--ids", &options.ids, "The prompt as token ids, e.g. 1,2,3");
+  verb.option("-p,--prompt", &options.text, "The prompt as text");
+  verb.option("--prompt-file", &options.file, "The prompt as a file, byte for byte");
   options.chat.add_to(verb);
 }
 
 Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& model_directory) {
-  const auto given = options.ids_given->count() + options.text_given->count() + options.file_given->count();
-  if (given != 1) fail_usage("give the prompt with one of --ids, --prompt and --prompt-file");
+  if (options.ids.has_value() + options.text.has_value() + options.file.has_value() != 1)
+    fail_usage("give the prompt with one of --ids, --prompt and --prompt-file");
   Prompt prompt;
   if (Tokenizer::present(model_directory)) prompt.tokenizer = Tokenizer::load(model_directory);
-  if (options.ids_given->count() > 0) {
+  if (options.ids) {
     if (options.chat.chat() != Chat::kAuto) fail_usage("{} has no effect on --ids", options.chat.given());
-    prompt.ids = parse_ids(options.ids);
+    prompt.ids = parse_ids(*options.ids);
     return prompt;
   }
   if (!prompt.tokenizer)
     fail("{}: has no tokenizer files; give the prompt with --ids", model_directory.string());
-  const RepairedText repaired =
-      repair_utf8(options.file_given->count() > 0 ? read_file(options.file) : options.text);
+  const RepairedText repaired = repair_utf8(options.file ? read_file(*options.file) : *options.text);
   if (repaired.replaced > 0) {
     print_warning(
         fmt::format("the prompt holds {} invalid UTF-8 sequences, replaced by U+FFFD", repaired.replaced));

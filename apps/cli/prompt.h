@@ -7,21 +7,18 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "apps/cli/chat_flags.h"
 #include "buoy/text/tokenizer.h"
 
 namespace buoy {
 
 struct PromptOptions {
-  std::string ids, text, file;
+  std::optional<std::string> ids, text, file;
   ChatFlags chat;
-  CLI::Option *ids_given = nullptr, *text_given = nullptr, *file_given = nullptr;
 };
 
 // Adds --ids, --prompt, --prompt-file, --chat and --no-chat.
-void add_prompt_options(CLI::App& verb, PromptOptions& options);
+void add_prompt_options(Verb& verb, PromptOptions& options);
 
 struct Prompt {
   std::vector<TokenId> ids;

@@ -10,18 +10,16 @@
 
 namespace buoy {
 
-void RunFlags::add_to(CLI::App& verb) {
-  verb.add_option("-m,--model", models,
-                  "Checkpoint directory, bundled model or Hub name in the local cache; may be repeated")
-      ->capture_default_str();
+void RunFlags::add_to(Verb& verb) {
+  verb.option("-m,--model", &models,
+              "Checkpoint directory, bundled model or Hub name in the local cache; may be repeated");
   device.add_device_to(verb);
-  verb.add_option("--data", data, "Dataset (docs/datasets.md); may be repeated; default: bundled questions");
+  verb.option("--data", &data, "Dataset (docs/datasets.md); may be repeated; default: bundled questions");
   prompts.add_to(verb);
   sampler.add_to(verb);
-  verb.add_flag("--log-samples", log_samples,
-                "Write samples.jsonl: prompt, answer, scores, commit steps, timing");
-  verb.add_option("-o,--output", output, "Directory for report.html, tables, figures and run.db")
-      ->capture_default_str();
+  verb.flag("--log-samples", &log_samples,
+            "Write samples.jsonl: prompt, answer, scores, commit steps, timing");
+  verb.option("-o,--output", &output, "Directory for report.html, tables, figures and run.db");
 }
 
 RunSettings RunFlags::settings() const {

@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "apps/cli/data_flags.h"
 #include "apps/cli/model_flags.h"
 #include "apps/cli/sampler_flags.h"
@@ -25,7 +23,7 @@ struct RunFlags {
   bool log_samples = false;
 
   // Adds --model, --data, --output, --log-samples and the flags of the parts.
-  void add_to(CLI::App& verb);
+  void add_to(Verb& verb);
 
   // Throws Error and UsageError, also for sampler flags that mean nothing to any of the models.
   RunSettings settings() const;

@@ -4,8 +4,7 @@
 #include <span>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "apps/cli/options.h"
 #include "buoy/decode/sampler.h"
 
 namespace buoy {
@@ -15,7 +14,7 @@ class SamplerFlags {
   explicit SamplerFlags(Index gen_length = 128) { given_.gen_length = gen_length; }
 
   // Adds all flags to a verb.
-  void add_to(CLI::App& verb);
+  void add_to(Verb& verb);
 
   // Throws UsageError for ids that are none.
   SamplerSettings settings() const;
@@ -28,7 +27,7 @@ class SamplerFlags {
  private:
   SamplerSettings given_;
   std::string remasking_ = "low_confidence", alg_ = "origin", stop_ids_;
-  CLI::App* verb_ = nullptr;
+  std::optional<Verb> verb_;
 };
 
 }  // namespace buoy

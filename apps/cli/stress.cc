@@ -15,7 +15,7 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct StressVerbOptions {
   RunFlags run;
   std::vector<std::string> stressors = {"irrelevant", "gold-position"};
   StressOptions stress;
@@ -23,7 +23,7 @@ struct Options {
   InterventionFlags flags;
 };
 
-void run(Ranks& ranks, const StressRunSettings& settings, const std::string& command) {
+void stress_command(Ranks& ranks, const StressRunSettings& settings, const std::string& command) {
   CommandObserver observer;
   const std::optional<StressedRun> made = run_stress(ranks, settings, observer);
   if (!made) return;
@@ -40,7 +40,7 @@ void run(Ranks& ranks, const StressRunSettings& settings, const std::string& com
   std::printf("%s\n%s\n", stress_text(made->result).c_str(), (settings.run.output / "report.html").c_str());
 }
 
-void print_list() {
+void list_stressors() {
   for (const Stressor& s : stressors()) {
     std::printf("%-16s %-11s %s\n%-28s levels: %s\n", std::string(s.name).c_str(),
                 std::string(name_of(s.group)).c_str(), std::string(s.explanation).c_str(), "",
@@ -50,26 +50,21 @@ void print_list() {
 
 }  // namespace
 
-void add_stress(CLI::App& root) {
-  auto options = std::make_shared<Options>();
+void add_stress(Command& command) {
+  auto options = std::make_shared<StressVerbOptions>();
   auto list = std::make_shared<bool>(false);
   options->run.prompts.batch_size = 16;
   options->run.output = "buoy-stress";
-  CLI::App* verb =
-      root.add_subcommand("stress", "The same questions under growing stress, model beside model");
-  verb->add_option("stressors", options->stressors, "STRESSOR or STRESSOR=LEVEL,LEVEL…; --list prints them")
-      ->capture_default_str();
-  verb->add_flag("--list", *list, "Print the stressors with their levels and leave");
-  verb->add_option("--k", options->stress.passages, "Passages of a prompt")
-      ->check(CLI::Range(1, 30))
-      ->capture_default_str();
-  verb->add_option("--stress-seed", options->stress.seed, "Of the draws that stress an item")
-      ->capture_default_str();
-  verb->add_option("--intervene", options->intervene,
-                   "Every level once more under this intervention (buoy intervene --list); may be repeated");
-  options->flags.add_to(*verb);
-  options->run.add_to(*verb);
-  verb->footer(
+  Verb verb = command.verb("stress", "The same questions under growing stress, model beside model");
+  verb.option("stressors", &options->stressors, "STRESSOR or STRESSOR=LEVEL,LEVEL…; --list prints them");
+  verb.flag("--list", list.get(), "Print the stressors with their levels and leave");
+  verb.option("--k", &options->stress.passages, "Passages of a prompt").between(1, 30);
+  verb.option("--stress-seed", &options->stress.seed, "Of the draws that stress an item");
+  verb.option("--intervene", &options->intervene,
+              "Every level once more under this intervention (buoy intervene --list); may be repeated");
+  options->flags.add_to(verb);
+  options->run.add_to(verb);
+  verb.footer(
       "Needs a dataset whose gold passages are marked. Every finished batch is on disk; broken off, the same "
       "command goes on where it\n"
       "stopped. docs/stress.md says what every stressor does.\n\n"
@@ -78,13 +73,14 @@ void add_stress(CLI::App& root) {
       "  buoy stress gold-position=1,5,10 --data data/micro_gold_at_1.jsonl -o position\n"
       "  buoy stress irrelevant=0,0.5,0.9 --intervene pin-anchors=steps --model mini-mdm -o pinned\n"
       "  buoy stress steps block-length trailing-masks --model mini-mdm -o generation\n");
-  verb->callback([=] {
-    if (*list) return print_list();
+  verb.runs([=] {
+    if (*list) return list_stressors();
     const StressRunSettings settings{.run = options->run.settings(),
                                      .stressors = options->stressors,
                                      .stress = options->stress,
                                      .choice = options->flags.choice(options->intervene)};
-    on_ranks(options->run.output, [&](Ranks& ranks) { run(ranks, settings, command_of(*verb)); });
+    on_ranks(options->run.output,
+             [&](Ranks& ranks) { stress_command(ranks, settings, verb.command_line()); });
   });
 }
 

@@ -14,7 +14,7 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct StudyOptions {
   RunFlags run;
   RecordFlags record;
   AnalysisFlags analysis;
@@ -23,7 +23,7 @@ struct Options {
   Index stress_limit = 0;  // 0: as many as are traced
 };
 
-StudySettings settings_of(const Options& options) {
+StudySettings settings_of(const StudyOptions& options) {
   const bool analyses_alone = options.quick || !options.analysis.only.empty();
   if (analyses_alone && options.stress_limit > 0) {
     fail_usage("--stress-limit has no effect with --quick or --only");
@@ -55,7 +55,7 @@ StudyReport report_of(const StudySettings& settings, const StudyOutcome& outcome
   return report;
 }
 
-void run(const StudySettings& settings, const std::string& command) {
+void study_command(const StudySettings& settings, const std::string& command) {
   CommandObserver observer;
   const StudyOutcome outcome = run_study(settings, observer);
   write_and_tell(outcome.result, report_of(settings, outcome, command), settings.run.output);
@@ -64,23 +64,22 @@ void run(const StudySettings& settings, const std::string& command) {
 
 }  // namespace
 
-void add_study(CLI::App& root) {
-  auto options = std::make_shared<Options>();
+void add_study(Command& command) {
+  auto options = std::make_shared<StudyOptions>();
   options->run.output = "buoy-study";
   options->run.prompts.limit = 20;
-  CLI::App* verb = root.add_subcommand("study", "Trace, analyse, draw and report, model beside model");
-  options->run.add_to(*verb);
-  options->analysis.add_to(*verb);
-  options->record.add_to(*verb);
-  verb->add_flag("--quick", options->quick,
-                 "Analyses alone: no answers without passages, no stress, no interventions, no verdicts; "
-                 "--only implies it");
-  verb->add_option("--stress-limit", options->stress_limit,
-                   "At most this many items for stress and interventions; 0: as --limit")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  verb->add_flag("--keep-traces", options->keep_traces, "Leave the traces in OUTPUT/traces when all is done");
-  verb->footer(
+  Verb verb = command.verb("study", "Trace, analyse, draw and report, model beside model");
+  options->run.add_to(verb);
+  options->analysis.add_to(verb);
+  options->record.add_to(verb);
+  verb.flag("--quick", &options->quick,
+            "Analyses alone: no answers without passages, no stress, no interventions, no verdicts; "
+            "--only implies it");
+  verb.option("--stress-limit", &options->stress_limit,
+              "At most this many items for stress and interventions; 0: as --limit")
+      .at_least(0);
+  verb.flag("--keep-traces", &options->keep_traces, "Leave the traces in OUTPUT/traces when all is done");
+  verb.footer(
       "Without arguments: the bundled pair on 20 bundled questions. docs/definitions.md says what every "
       "number means. A study that was stopped goes on where it was when the same command is "
       "given again: until it is done its traces lie in OUTPUT/traces.\n\n"
@@ -91,13 +90,13 @@ void add_study(CLI::App& root) {
       "gold\n"
       "  buoy study --model /models/LLaDA-8B-Instruct --model /models/Llama-3.1-8B-Instruct --data nq.jsonl "
       "--limit 100 -o nq\n");
-  verb->callback([options, verb] {
+  verb.runs([options, verb] {
     on_ranks(options->run.output, [&](Ranks& ranks) {
       if (ranks.count() > 1) {
         fail_usage("study runs as one process, not on {} ranks; eval, stress and intervene run on many",
                    ranks.count());
       }
-      run(settings_of(*options), command_of(*verb));
+      study_command(settings_of(*options), verb.command_line());
     });
   });
 }

@@ -19,7 +19,7 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct TokenizeOptions {
   std::string model = "mini-mdm";
   std::string file;
   bool decode = false;
@@ -32,7 +32,7 @@ struct Options {
 };
 
 // A flag that would change nothing is a mistake of the caller.
-void check_combination(const Options& options) {
+void check_combination(const TokenizeOptions& options) {
   if (options.decode && options.chat) fail_usage("--decode and --chat exclude each other");
   const auto no_effect = [](bool given, const char* flag, const char* with) {
     if (given) fail_usage("{} has no effect with {}", flag, with);
@@ -80,7 +80,7 @@ class TextGate {
   Index replaced_ = 0;
 };
 
-void print_encoding(const Tokenizer& tokenizer, std::string_view text, const Options& options) {
+void print_encoding(const Tokenizer& tokenizer, std::string_view text, const TokenizeOptions& options) {
   const SpecialTokens special = options.special ? SpecialTokens::kAdd : SpecialTokens::kNone;
   if (!options.spans) {
     print(Json(tokenizer.encode(text, special)).dump() + "\n");
@@ -98,7 +98,7 @@ std::string parse_text(const std::string& line, const std::string& place) {
   return value.get<std::string>();
 }
 
-void encode(const Tokenizer& tokenizer, const Options& options) {
+void encode(const Tokenizer& tokenizer, const TokenizeOptions& options) {
   TextGate gate(options.strict);
   if (!options.file.empty()) {
     print_encoding(tokenizer, gate.pass(read_file(options.file), options.file), options);
@@ -126,7 +126,7 @@ std::vector<TokenId> parse_id_array(const std::string& line, const std::string& 
   return ids;
 }
 
-void decode(const Tokenizer& tokenizer, const Options& options) {
+void decode(const Tokenizer& tokenizer, const TokenizeOptions& options) {
   const SkipSpecial skip = options.special ? SkipSpecial::kKeep : SkipSpecial::kSkip;
   std::string line;
   for (Index number = 1; std::getline(std::cin, line); ++number) {
@@ -136,7 +136,7 @@ void decode(const Tokenizer& tokenizer, const Options& options) {
 }
 
 // The messages alone, or an object with "messages" and other variables of the template.
-std::string render_chat(const ChatTemplate& chat, Json input, const Options& options,
+std::string render_chat(const ChatTemplate& chat, Json input, const TokenizeOptions& options,
                         const std::string& place) {
   ChatOptions chat_options;
   Json variables;
@@ -152,7 +152,7 @@ std::string render_chat(const ChatTemplate& chat, Json input, const Options& opt
   return chat.render(input, prompt, chat_options);
 }
 
-void chat(const std::filesystem::path& directory, const Options& options) {
+void chat(const std::filesystem::path& directory, const TokenizeOptions& options) {
   const std::optional<ChatTemplate> chat = ChatTemplate::load(directory);
   if (!chat) fail("{}: has no chat template", directory.string());
   if (!options.json) {
@@ -167,7 +167,7 @@ void chat(const std::filesystem::path& directory, const Options& options) {
   }
 }
 
-void run(const Options& options) {
+void tokenize_command(const TokenizeOptions& options) {
   check_combination(options);
   const std::filesystem::path directory = find_model(options.model, command_places()).directory;
   if (options.chat) return chat(directory, options);
@@ -178,33 +178,31 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_tokenize(CLI::App& root) {
-  auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      root.add_subcommand("tokenize", "Text to token ids, ids to text, chat messages to the prompt");
-  verb->add_option("-m,--model", options->model,
-                   "Directory with tokenizer files, or the name of a bundled model")
-      ->capture_default_str();
-  verb->add_option("--file", options->file,
-                   "Encode this file as one text, byte for byte, instead of lines of stdin");
-  verb->add_flag("--decode", options->decode, "Lines of stdin are JSON arrays of ids; write their texts");
-  verb->add_flag(
-      "--chat", options->chat,
+void add_tokenize(Command& command) {
+  auto options = std::make_shared<TokenizeOptions>();
+  Verb verb = command.verb("tokenize", "Text to token ids, ids to text, chat messages to the prompt");
+  verb.option("-m,--model", &options->model,
+              "Directory with tokenizer files, or the name of a bundled model");
+  verb.option("--file", &options->file,
+              "Encode this file as one text, byte for byte, instead of lines of stdin");
+  verb.flag("--decode", &options->decode, "Lines of stdin are JSON arrays of ids; write their texts");
+  verb.flag(
+      "--chat", &options->chat,
       "Stdin is the JSON messages, or an object with \"messages\" and other template variables; write the "
       "prompt, and nothing after it");
-  verb->add_flag(
-      "--special", options->special,
+  verb.flag(
+      "--special", &options->special,
       "Add the special tokens that the tokenizer's post-processor names; with --decode keep special tokens");
-  verb->add_flag("--spans", options->spans,
-                 "Write {\"ids\", \"spans\"}; a span is [begin, end) in code points of the text");
-  verb->add_flag("--strict", options->strict, "Refuse invalid UTF-8 instead of replacing it by U+FFFD");
-  verb->add_flag(
-      "--json", options->json,
+  verb.flag("--spans", &options->spans,
+            "Write {\"ids\", \"spans\"}; a span is [begin, end) in code points of the text");
+  verb.flag("--strict", &options->strict, "Refuse invalid UTF-8 instead of replacing it by U+FFFD");
+  verb.flag(
+      "--json", &options->json,
       "Texts are JSON strings, one a line, so that they may hold newlines; with --chat each line of stdin is "
       "one conversation");
-  verb->add_flag("--no-generation-prompt", options->no_generation_prompt,
-                 "With --chat: do not open the assistant's turn");
-  verb->footer(
+  verb.flag("--no-generation-prompt", &options->no_generation_prompt,
+            "With --chat: do not open the assistant's turn");
+  verb.footer(
       "Each line of stdin is one text; its ids are one line of JSON on stdout.\n\n"
       "Examples:\n"
       "  buoy tokenize --model models/mini-mdm < text.txt\n"
@@ -212,7 +210,7 @@ void add_tokenize(CLI::App& root) {
       "  echo '[257, 300]' | buoy tokenize --decode\n"
       "  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | buoy tokenize --chat --model "
       "/models/LLaDA-8B-Instruct\n");
-  verb->callback([options] { run(*options); });
+  verb.runs([options] { tokenize_command(*options); });
 }
 
 }  // namespace buoy

@@ -13,7 +13,7 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct TraceOptions {
   ModelFlags model;
   SamplerFlags sampler{32};
   RecordFlags record;
@@ -23,7 +23,7 @@ struct Options {
   bool overwrite = false;
 };
 
-std::vector<std::string> read_prompts(const Options& options) {
+std::vector<std::string> read_prompts(const TraceOptions& options) {
   std::vector<std::string> texts = options.prompts;
   for (const std::string& file : options.prompt_files) texts.push_back(read_file(file));
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -38,7 +38,7 @@ std::vector<std::string> read_prompts(const Options& options) {
   return texts;
 }
 
-void run(const Options& options) {
+void trace_command(const TraceOptions& options) {
   const bool given_data = !options.dataset.empty(),
              given_text = !options.prompts.empty() || !options.prompt_files.empty();
   if (given_data == given_text) fail_usage("give either --data, or --prompt or --prompt-file");
@@ -62,20 +62,20 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_trace(CLI::App& root) {
-  auto options = std::make_shared<Options>();
-  CLI::App* verb = root.add_subcommand("trace", "Record what attention does while a model answers");
-  options->model.add_to(*verb);
-  verb->add_option("--data", options->dataset, "Dataset (docs/datasets.md)");
-  verb->add_option("-p,--prompt", options->prompts, "A prompt as text; may be repeated");
-  verb->add_option("--prompt-file", options->prompt_files, "A prompt as a file; may be repeated");
-  options->data.add_to(*verb);
-  options->record.add_to(*verb);
-  options->sampler.add_to(*verb);
-  verb->add_option("-o,--output", options->output, "Directory for the traces, or NAME.npz for a single one")
-      ->required();
-  verb->add_flag("--overwrite", options->overwrite, "Replace traces that are there; without, they are kept");
-  verb->footer(
+void add_trace(Command& command) {
+  auto options = std::make_shared<TraceOptions>();
+  Verb verb = command.verb("trace", "Record what attention does while a model answers");
+  options->model.add_to(verb);
+  verb.option("--data", &options->dataset, "Dataset (docs/datasets.md)");
+  verb.option("-p,--prompt", &options->prompts, "A prompt as text; may be repeated");
+  verb.option("--prompt-file", &options->prompt_files, "A prompt as a file; may be repeated");
+  options->data.add_to(verb);
+  options->record.add_to(verb);
+  options->sampler.add_to(verb);
+  verb.option("-o,--output", &options->output, "Directory for the traces, or NAME.npz for a single one")
+      .required();
+  verb.flag("--overwrite", &options->overwrite, "Replace traces that are there; without, they are kept");
+  verb.footer(
       "One .npz per example, as docs/trace.md says; numpy opens it. Traces of a run that was broken off are "
       "kept, and the\n"
       "same command goes on after them.\n\n"
@@ -85,7 +85,7 @@ void add_trace(CLI::App& root) {
       "  buoy trace --model /models/LLaDA-8B-Instruct --data nq.jsonl --limit 10 --record-steps every:4 "
       "--layers 0,15,31 "
       "-o traces\n");
-  verb->callback([options] { on_ranks(options->output, [&](Ranks&) { run(*options); }); });
+  verb.runs([options] { on_ranks(options->output, [&](Ranks&) { trace_command(*options); }); });
 }
 
 }  // namespace buoy

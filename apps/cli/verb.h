@@ -1,28 +1,30 @@
-// The verbs of the buoy command. Each adds its subcommand, with options, help and the callback that does the
-// work.
+// The verbs of the buoy command. Each adds itself, with options, help and the work to do.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "apps/cli/options.h"  // IWYU pragma: export
 
 namespace buoy {
 
-class Command;
+// All of them, in the order of the help.
+void add_verbs(Command& command);
 
-void add_analyze(CLI::App& root);
-void add_bench(CLI::App& root);
-void add_eval(CLI::App& root);
-void add_stress(CLI::App& root);
-void add_intervene(CLI::App& root);
-void add_export(CLI::App& root);
-void add_forward(CLI::App& root);
-void add_generate(CLI::App& root);
-void add_index(CLI::App& root);
-void add_inspect(CLI::App& root);
-void add_study(CLI::App& root);
-void add_tokenize(CLI::App& root);
-void add_trace(CLI::App& root);
+void add_analyze(Command& command);
 void add_attention(Command& command);
+void add_bench(Command& command);
+void add_completion(Command& command);  // and manual: what is made of the other verbs' tables
+void add_eval(Command& command);
+void add_export(Command& command);
+void add_forward(Command& command);
+void add_generate(Command& command);
+void add_help(Command& command);
+void add_index(Command& command);
+void add_inspect(Command& command);
+void add_intervene(Command& command);
+void add_stress(Command& command);
+void add_study(Command& command);
+void add_tokenize(Command& command);
+void add_trace(Command& command);
 void add_verify(Command& command);
-void add_world(CLI::App& root);
+void add_world(Command& command);
 
 }  // namespace buoy

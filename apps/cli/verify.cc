@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "apps/cli/model_flags.h"
-#include "apps/cli/options.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/decode/golden.h"
@@ -12,12 +11,12 @@
 namespace buoy {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   ModelFlags model;
   std::string golden;
 };
 
-void run(const Options& options) {
+void verify_command(const VerifyOptions& options) {
   const NpzArrays golden = read_npz(options.golden);
   const LoadedModel loaded = load(options.model);
   const bool bf16 = loaded.backend().name().find("bf16") != std::string_view::npos;
@@ -36,9 +35,9 @@ void run(const Options& options) {
 }  // namespace
 
 void add_verify(Command& command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   Verb verb = command.verb("verify", "Compare a model with results of another implementation");
-  options->model.add_to(verb.parser());
+  options->model.add_to(verb);
   verb.option("--golden", &options->golden, "The npz file with the results to meet").required();
   verb.footer(
       "tools/dump_golden.py makes such a file from any checkpoint with your own PyTorch and transformers;\n"
@@ -48,7 +47,7 @@ void add_verify(Command& command) {
       "  buoy verify --model tests/goldens/llada --golden tests/goldens/llada/golden.npz\n"
       "  python3 tools/dump_golden.py --model /models/Llama-3.1-8B -o llama.npz\n"
       "  buoy verify --model /models/Llama-3.1-8B --golden llama.npz\n");
-  verb.runs([options] { run(*options); });
+  verb.runs([options] { verify_command(*options); });
 }
 
 }  // namespace buoy

@@ -1,0 +1,3 @@
+#include "apps/cli/options.h"
+
+#include <gtest/gtest.h>
