@@ -94,13 +94,15 @@ void add_eval(Command& command) {
     if (!options->trace && !analysis->given().empty()) {
       fail_usage("{} has no effect without --trace", analysis->given());
     }
-    EvaluationSettings settings{.run = options->run.settings(),
-                                .passages = options->passages,
-                                .collection = options->collection,
-                                .top = options->top,
-                                .trace = {}};
-    if (options->trace) settings.trace = analysis->options();
-    on_ranks(options->run.output, [&](Ranks& ranks) { eval_command(ranks, settings, verb.command_line()); });
+    on_ranks(options->run.output, [&](Ranks& ranks) {
+      EvaluationSettings settings{.run = options->run.settings(),
+                                  .passages = options->passages,
+                                  .collection = options->collection,
+                                  .top = options->top,
+                                  .trace = {}};
+      if (options->trace) settings.trace = analysis->options();
+      eval_command(ranks, settings, verb.command_line());
+    });
   });
 }
 

@@ -83,13 +83,14 @@ void add_intervene(Command& command) {
     if (*no_trace && !analysis->given().empty()) {
       fail_usage("{} has no effect with --no-trace", analysis->given());
     }
-    InterventionRunSettings settings{.run = options->run.settings(),
-                                     .choice = options->flags.choice(options->interventions),
-                                     .passages = options->passages,
-                                     .trace = {}};
-    if (!*no_trace) settings.trace = analysis->options();
-    on_ranks(options->run.output,
-             [&](Ranks& ranks) { intervene_command(ranks, settings, verb.command_line()); });
+    on_ranks(options->run.output, [&](Ranks& ranks) {
+      InterventionRunSettings settings{.run = options->run.settings(),
+                                       .choice = options->flags.choice(options->interventions),
+                                       .passages = options->passages,
+                                       .trace = {}};
+      if (!*no_trace) settings.trace = analysis->options();
+      intervene_command(ranks, settings, verb.command_line());
+    });
   });
 }
 

@@ -75,12 +75,13 @@ void add_stress(Command& command) {
       "  buoy stress steps block-length trailing-masks --model mini-mdm -o generation\n");
   verb.runs([=] {
     if (*list) return list_stressors();
-    const StressRunSettings settings{.run = options->run.settings(),
-                                     .stressors = options->stressors,
-                                     .stress = options->stress,
-                                     .choice = options->flags.choice(options->intervene)};
-    on_ranks(options->run.output,
-             [&](Ranks& ranks) { stress_command(ranks, settings, verb.command_line()); });
+    on_ranks(options->run.output, [&](Ranks& ranks) {
+      const StressRunSettings settings{.run = options->run.settings(),
+                                       .stressors = options->stressors,
+                                       .stress = options->stress,
+                                       .choice = options->flags.choice(options->intervene)};
+      stress_command(ranks, settings, verb.command_line());
+    });
   });
 }
 
