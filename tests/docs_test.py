@@ -32,7 +32,7 @@ from docs_blocks import commands_of, inline_commands, link_problems, read_blocks
 from docs_faults import FAULTS, SOUND
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TIMEOUT = 300  # seconds a command; it ends a hang, it judges no speed
+TIMEOUT = 600  # seconds a command; it ends a hang, it judges no speed
 SHELL_ENDS, REDIRECTIONS = {"|", "||", "&&", ";", "&"}, {"<", ">", ">>"}
 LAUNCHERS = {"mpirun", "srun", "time", "nice"}  # that run the command after their own words
 # Words that a shown command begins with. Such a line without "$ " would escape this test.
