@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kNarrowest = 40, kWidest = 100;
 constexpr int kBesides = 72;  // from so many columns on, explanations stand beside the options
-constexpr int kMargin = 2;
+constexpr int kHelpMargin = 2;
 
 // Columns that a UTF-8 text takes; the help has no wide characters.
 int width_of(std::string_view text) {
@@ -40,11 +40,11 @@ std::vector<std::string> pieces_of(std::string_view text, Quotes quotes) {
 
 // One option or verb: its name, and beside it or below it what it does.
 std::string entry(const std::string& name, const std::string& text, int beside, int columns) {
-  const std::string margin(kMargin, ' ');
-  if (columns < kBesides) return margin + name + "\n" + wrap(text, 3 * kMargin, columns) + "\n";
+  const std::string margin(kHelpMargin, ' ');
+  if (columns < kBesides) return margin + name + "\n" + wrap(text, 3 * kHelpMargin, columns) + "\n";
   const std::string wrapped = wrap(text, beside, columns) + "\n";
-  if (kMargin + width_of(name) + 1 >= beside) return margin + name + "\n" + wrapped;
-  const auto gap = static_cast<std::size_t>(beside - kMargin - width_of(name));
+  if (kHelpMargin + width_of(name) + 1 >= beside) return margin + name + "\n" + wrapped;
+  const auto gap = static_cast<std::size_t>(beside - kHelpMargin - width_of(name));
   return margin + name + std::string(gap, ' ') + wrapped.substr(static_cast<std::size_t>(beside));
 }
 
@@ -116,8 +116,8 @@ std::string wrap(std::string_view text, int indent, int columns) {
 
 std::string wrap_shell(std::string_view line, int columns) {
   constexpr int kContinued = 6, kBackslash = 2;
-  std::string wrapped(kMargin, ' ');
-  int column = kMargin;
+  std::string wrapped(kHelpMargin, ' ');
+  int column = kHelpMargin;
   bool is_first = true;
   const std::vector<std::string> pieces = pieces_of(line, Quotes::kHold);
   for (std::size_t i = 0; i < pieces.size(); ++i) {

@@ -14,7 +14,7 @@
 namespace buoy {
 namespace {
 
-struct StudyOptions {
+struct StudyVerbOptions {
   RunFlags run;
   RecordFlags record;
   AnalysisFlags analysis;
@@ -23,7 +23,7 @@ struct StudyOptions {
   Index stress_limit = 0;  // 0: as many as are traced
 };
 
-StudySettings settings_of(const StudyOptions& options) {
+StudySettings settings_of(const StudyVerbOptions& options) {
   const bool analyses_alone = options.quick || !options.analysis.only.empty();
   if (analyses_alone && options.stress_limit > 0) {
     fail_usage("--stress-limit has no effect with --quick or --only");
@@ -65,7 +65,7 @@ void study_command(const StudySettings& settings, const std::string& command) {
 }  // namespace
 
 void add_study(Command& command) {
-  auto options = std::make_shared<StudyOptions>();
+  auto options = std::make_shared<StudyVerbOptions>();
   options->run.output = "buoy-study";
   options->run.prompts.limit = 20;
   Verb verb = command.verb("study", "Trace, analyse, draw and report, model beside model");

@@ -21,9 +21,9 @@ constexpr const char* kFreshStyle = "\x1b[1;32m";  // bold green
 constexpr const char* kPlain = "\x1b[0m";
 
 // Breaks styled text into terminal lines, so that the view knows how far to move back.
-class Page {
+class TerminalPage {
  public:
-  Page(int columns, bool color) : columns_(columns), color_(color) {}
+  TerminalPage(int columns, bool color) : columns_(columns), color_(color) {}
 
   void add(const std::string& text, const char* style) {
     if (color_) lines_.back() += style;
@@ -92,7 +92,7 @@ void TerminalView::finish() {
 
 void TerminalView::draw(const Generation& g, bool final) {
   const WindowSize window = window_size(STDOUT_FILENO);
-  Page page(window.columns, can_color(STDOUT_FILENO));
+  TerminalPage page(window.columns, can_color(STDOUT_FILENO));
   const std::span<const TokenId> ids = g.generated();
   // Tokens of one style are decoded together: a character may be spread over several of them.
   const auto style_of = [&](std::size_t i) {
