@@ -110,7 +110,8 @@ TEST(NullModel, WhatIsNotAboutWhereAttentionGoesStaysAsItWas) {
   int more = 1;
   for (const TraceArray& array : trace_arrays()) {
     array.visit(trace, [&](auto& values) {
-      for (auto& value : values) value = static_cast<std::remove_cvref_t<decltype(value)>>(value + more);
+      using Value = typename std::remove_cvref_t<decltype(values)>::value_type;
+      for (Value& value : values) value = static_cast<Value>(value + static_cast<Value>(more));
     });
     ++more;
   }

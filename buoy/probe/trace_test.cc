@@ -87,6 +87,20 @@ TEST_F(TraceFile, MaskAndRowsAreImpliedByTheKindUnlessTheyStandInTheHeader) {
   }
 }
 
+// Files of today and of yesterday are the same to the byte: old readers, and comparisons of whole files, go
+// by it.
+TEST_F(TraceFile, KeepsItsHeadersKeysInTheOrderTheyAlwaysHad) {
+  trace_.header.mask_id = 7;
+  write_trace(path_, trace_);
+  const Json header = parse_json(read_npz(path_).at("header").text[0], "header");
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : header.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"format", "version", "buoy", "model", "model_hash",
+                                            "tokenizer_hash", "kind", "heads", "key_heads", "model_layers",
+                                            "prompt_length", "settings", "sample", "task", "question",
+                                            "answers", "output", "mask_id", "correct"}));
+}
+
 TEST_F(TraceFile, ComesBackAsItWas) {
   write_trace(path_, trace_);
   const Trace back = read_trace(path_);
