@@ -21,9 +21,9 @@ struct ForestRow {
   double low = std::numeric_limits<double>::quiet_NaN();    // the interval
   double high = std::numeric_limits<double>::quiet_NaN();
   ForestMark mark = ForestMark::kDot;
-  Index color =
-      kColorByOrder;  // or which of the series' colours: that of the model; a square before `detail`
-  std::string text;   // right of the plot: the number in words, or why there is none
+  std::string text;  // right of the plot: the number in words, or why there is none
+  // Or which of the series' colours: that of the model, with a square before `detail`.
+  Index color = kColorByOrder;
 };
 
 struct ForestKey {

@@ -126,22 +126,6 @@ TEST(VerdictSection, HasEveryModelsNumberBesideTheVerdict) {
   EXPECT_EQ(table.rows[1][1], "– not measured");
 }
 
-TEST(FigureWriter, DrawsWhatIsAskedForAndNamesWhatThereIs) {
-  const TempDir dir;
-  FigureOptions options{.only = {"stress"}, .formats = {FigureFormat::kPdf}};
-  EXPECT_EQ(figures_in(claims_section(some_results(), writer_in(dir, options))), 0);
-  const Section noise = stress_sections(some_stress(), writer_in(dir, options))[1];
-  ASSERT_EQ(figures_in(noise), 1);
-  EXPECT_EQ(std::get<FigureBlock>(noise.blocks[0]).extensions, (std::vector<std::string>{"pdf", "csv"}));
-  EXPECT_TRUE(fs::exists(dir / "out/figures/stress_noise_curves.pdf"));
-  EXPECT_FALSE(fs::exists(dir / "out/figures/stress_noise_curves.png"));
-  EXPECT_FALSE(fs::exists(dir / "out/figures/claims.pdf"));
-  options.only = {"drifts"};
-  EXPECT_NE(
-      error_of([&] { writer_in(dir, options); }).find("figures of \"drifts\", expected some of drift, "),
-      std::string::npos);
-}
-
 // Two levels of a numeric stressor and two of a categorical one, for one model.
 StressResult some_stress() {
   StressResult result;
@@ -178,6 +162,22 @@ StressResult some_stress() {
   slope.part = "irrelevant";
   result.differences.push_back({.a = "mdm", .b = "arm", .data = "qa", .summaries = {slope}});
   return result;
+}
+
+TEST(FigureWriter, DrawsWhatIsAskedForAndNamesWhatThereIs) {
+  const TempDir dir;
+  FigureOptions options{.only = {"stress"}, .formats = {FigureFormat::kPdf}};
+  EXPECT_EQ(figures_in(claims_section(some_results(), writer_in(dir, options))), 0);
+  const Section noise = stress_sections(some_stress(), writer_in(dir, options))[1];
+  ASSERT_EQ(figures_in(noise), 1);
+  EXPECT_EQ(std::get<FigureBlock>(noise.blocks[0]).extensions, (std::vector<std::string>{"pdf", "csv"}));
+  EXPECT_TRUE(fs::exists(dir / "out/figures/stress_noise_curves.pdf"));
+  EXPECT_FALSE(fs::exists(dir / "out/figures/stress_noise_curves.png"));
+  EXPECT_FALSE(fs::exists(dir / "out/figures/claims.pdf"));
+  options.only = {"drifts"};
+  EXPECT_NE(
+      error_of([&] { writer_in(dir, options); }).find("figures of \"drifts\", expected some of drift, "),
+      std::string::npos);
 }
 
 TEST(StressPage, ShowsCurvesBarsLossesSlopesAndStaleAnswers) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "buoy/analysis/test_support.h"
@@ -110,7 +111,7 @@ TEST(StudyPage, WhatComesFromModelsAndDataIsEscaped) {
   EXPECT_GT(occurrences(html, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;/.."), 5);
   EXPECT_EQ(occurrences(html, "<b>is</b>"), 0);
   EXPECT_EQ(occurrences(html, "<i>neither</i>"), 0);
-  EXPECT_TRUE(fs::exists(dir / "out/figures/drift_mean__script_alert_1___script______...svg"));
+  EXPECT_TRUE(fs::exists(dir / "out/figures/drift_mean__script_alert_1___script_____...svg"));
 }
 
 TEST(StudyPage, QuestionsHaveGoldAnswersAndVerdictsInWords) {
