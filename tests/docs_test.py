@@ -58,8 +58,8 @@ class Verbs:
             if text is None or text == self.root:
                 self.known[key] = None
             else:
-                names = re.findall(r"^\s+(-[-\w,]+)", text, re.MULTILINE)
-                self.known[key] = {flag for name in names for flag in name.split(",")}
+                names = re.findall(r"^\s+(-[-\w]+(?:, ?-[-\w]+)*)", text, re.MULTILINE)
+                self.known[key] = {flag for name in names for flag in re.split(", ?", name)}
         return self.known[key]
 
     def problems(self, arguments):
