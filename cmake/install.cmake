@@ -1,4 +1,5 @@
-# cmake --install: bin/buoy, share/buoy, libbuoy with its headers and find_package(buoy); cpack: a Debian package.
+# cmake --install: bin/buoy with its man page and completions, share/buoy, libbuoy with its headers and find_package(buoy);
+# cpack: a Debian package.
 # Nothing here is an absolute path: an installation that is moved still works.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -22,6 +23,24 @@ if(PROJECT_IS_TOP_LEVEL)
   set_target_properties(libbuoy PROPERTIES EXCLUDE_FROM_ALL OFF)
 endif()
 
+# The man page and the shells' completions: the command prints them from its own tables.
+set(printed_dir ${PROJECT_BINARY_DIR}/printed)
+set(printed ${printed_dir}/buoy.1 ${printed_dir}/buoy.bash ${printed_dir}/_buoy ${printed_dir}/buoy.fish)
+add_custom_command(
+  OUTPUT ${printed}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${printed_dir}
+  COMMAND buoy manual > ${printed_dir}/buoy.1
+  COMMAND buoy completion bash > ${printed_dir}/buoy.bash
+  COMMAND buoy completion zsh > ${printed_dir}/_buoy
+  COMMAND buoy completion fish > ${printed_dir}/buoy.fish
+  DEPENDS buoy
+  VERBATIM)
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(buoy_printed ALL DEPENDS ${printed})
+else()
+  add_custom_target(buoy_printed DEPENDS ${printed})
+endif()
+
 install(TARGETS buoy RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 install(TARGETS libbuoy EXPORT buoy LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
         NAMELINK_COMPONENT development)
@@ -29,6 +48,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/buoy/ DESTINATION ${CMAKE_INSTALL_INCLUD
         FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "compute/cpu" EXCLUDE PATTERN "compute/cuda" EXCLUDE
         PATTERN "compute/reference" EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/models ${PROJECT_SOURCE_DIR}/data DESTINATION ${CMAKE_INSTALL_DATADIR}/buoy COMPONENT command)
+install(FILES ${printed_dir}/buoy.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
+install(FILES ${printed_dir}/buoy.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME buoy COMPONENT command)
+install(FILES ${printed_dir}/_buoy DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)
+install(FILES ${printed_dir}/buoy.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT command)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/buoy)

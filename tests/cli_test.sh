@@ -35,6 +35,8 @@ expect 0 '"history":\[\[5,6,7,' generate -m "$work/m" --ids 5,6,7 --gen_length=4
 expect 0 '^[0-9]+(,[0-9]+){15}$' generate -m "$work/m" --ids 5,6,7 --gen-length 16
 expect 0 'family +LLaDA' inspect -m "$work/m"
 expect 0 '"parameters": 1' inspect -m "$work/m" --json
+expect 0 '^  logits +f32 +\[' inspect "$goldens/llada/golden.npz"
+expect 2 '^buoy: --model excludes PATH$' inspect "$work/m" --model mini-mdm
 expect 0 'on cpu: 6 checks, 0 failed' verify -m "$work/m" --golden "$work/m/golden.npz"
 expect 0 'on reference: 6 checks, 0 failed' verify -m "$work/m" --golden "$work/m/golden.npz" --device reference
 expect 0 'attentions +\[3,4,3,3\]' forward -m "$work/m" --ids 5,6,7 --attentions --hidden -o "$work/o.npz"
@@ -63,8 +65,23 @@ expect 0 '"recorded_ms"' bench --device cpu --tokens 16 --layers 1 --repeat 1 --
 expect 2 'the shape.s context is 8192' bench --device cpu --tokens 9000
 expect 2 '--kernels has no effect with --json' bench --json --kernels
 expect 2 '--chat has no effect on --ids' generate -m "$work/m" --ids 1 --chat
-expect 2 'was not expected: --bogus' generate --bogus
-expect 2 'unknown verb "frobnicate"' frobnicate
+expect 2 '^buoy: --bogus is no option of generate; "buoy help generate" lists them$' generate --bogus
+expect 2 '^buoy: --gen-lenght is no option of generate; did you mean --gen-length\?$' generate --gen-lenght 4
+expect 2 '^buoy: unknown verb "frobnicate"; "buoy --help" lists them$' frobnicate
+expect 2 '^buoy: unknown verb "genrate"; did you mean "generate"\?$' genrate
+expect 2 'did you mean low_confidence\?$' generate --remasking low-confidence
+expect 2 '^buoy: --threads is 0, expected 1 to 1024$' generate --threads 0
+expect 2 '^buoy: --seed is "-1", expected a whole number, 0 to 18446744073709551615$' generate --seed -1
+expect 2 '0 to 18446744073709551615$' generate --seed 18446744073709551616
+expect 2 '^buoy: --limit is "1e3", expected a whole number, 0 to 9223372036854775807$' eval --limit 1e3
+expect 2 '0 to 9223372036854775807$' eval --limit 99999999999999999999
+expect 0 '^usage: buoy VERB' help
+expect 0 '^usage: buoy index add ' help index add
+[ "$("$buoy" help generate)" = "$("$buoy" generate --help)" ] || note "help generate is not generate --help"
+expect 0 '^backends +reference' --version
+set -o pipefail
+[ "$("$buoy" generate --help 2>&1 | head -1)" = 'usage: buoy generate [OPTIONS]' ] || note "--help | head complains"
+set +o pipefail
 expect 2 '--remasking has no effect on Llama' generate -m "$goldens/llama-gqa" --ids 1 --remasking random
 expect 2 '--top-p has no effect at temperature 0' generate -m "$goldens/llama-gqa" --ids 1 --top-p 0.9
 
@@ -96,6 +113,9 @@ expect 0 '/traces$' trace -m mini-mdm --data "$data" "${quick[@]}" -o "$work/tra
 expect 0 '2 of 2 traces were there already' trace -m mini-mdm --data "$data" "${quick[@]}" -o "$work/traces"
 expect 1 'made by another model or with other settings' trace -m mini-mdm --data "$data" "${quick[@]}" --layers 1-3 -o "$work/traces"
 expect 0 'arm.npz$' trace -m mini-arm --prompt 'Question: Who?' --gen-length 4 -o "$work/arm.npz"
+expect 0 '^question +Question: Who\?' inspect "$work/arm.npz"
+expect 0 '^recorded +received attention of every step; flow' inspect "$work/arm.npz"
+expect 0 '2 .npz files' inspect "$work/traces"
 expect 2 'give either --data, or --prompt' trace -m mini-arm --gen-length 4 -o "$work/none"
 expect 2 'there is no 12' trace -m mini-mdm --prompt x --layers 3,12 -o "$work/none"
 expect 2 '"every:0"' trace -m mini-mdm --prompt x --record-steps every:0 -o "$work/none"
@@ -105,7 +125,7 @@ expect 1 'none.jsonl: cannot be read' trace -m mini-mdm --data "$work/none.jsonl
 printf '{"id":"a","question":"Who?","answers":"x","passages":["The mayor."]}\n' >"$work/kilt.jsonl"
 expect 1 'kilt.jsonl: .*"answers" is a string' trace -m mini-arm --data "$work/kilt.jsonl" "${quick[@]}" -o "$work/kilt"
 expect 0 'kilt$' trace -m mini-arm --data "$work/kilt.jsonl" --format kilt "${quick[@]}" -o "$work/kilt"
-expect 2 '"nq": no such dataset format, expected one of buoy, kilt' study --data "$data" --format nq "${quick[@]}" -o "$work/none"
+expect 2 '"nq": no such dataset format, expected one of buoy, kilt' study --data "$data" --data-format nq "${quick[@]}" -o "$work/none"
 expect 1 'micro_test.jsonl: ' eval --data "$data" --format hotpotqa "${quick[@]}" -o "$work/none"
 expect 2 'no effect without --data' trace -m mini-arm --prompt x --format kilt -o "$work/none"
 expect 1 'no tokenizer files' trace -m "$goldens/llada" --prompt x -o "$work/none"
@@ -134,6 +154,32 @@ expect 0 'report.html$' study -m mini-arm --quick --limit 1 --gen-length 4 -o "$
 expect 2 'has no effect on' study -m mini-arm --steps 4 -o "$work/none"
 expect 2 'two models are called mini-arm' study -m mini-arm -m mini-arm "${quick[@]}" -o "$work/none"
 expect 1 'cannot be made a directory' analyze "$work/traces" --only absorption -o "$work/arm.npz/x"
+
+# Figures and their files by name.
+expect 0 'report.html$' analyze "$work/traces" --only absorption,drift --figures drift --format svg -o "$work/chosen"
+[ -n "$(find "$work/chosen/figures" -name 'drift*.svg')" ] || note "--figures drift drew no drift"
+[ -z "$(find "$work/chosen/figures" -name '*.pdf' -o -name '*.png' -o -name 'absorption*.svg')" ] || note "--figures and --format left too much"
+expect 2 '--figures flow has no effect' analyze "$work/traces" --only drift --figures flow -o "$work/none"
+
+# Ctrl-C once a sample is stored: what is kept is said, the exit code is 130, and the same command goes on.
+long=(eval -m mini-arm --data "$data" --limit 60 --batch-size 1 --gen-length 8 -o "$work/stopped")
+"$buoy" "${long[@]}" >/dev/null 2>"$work/stopped.err" &
+pid=$!
+stored=0
+for ((i = 0; i < 600 && stored == 0; i++)); do
+  sleep 0.05
+  stored=$("$buoy" inspect "$work/stopped" 2>/dev/null | sed -n 's/.*: \([0-9]*\) samples$/\1/p'); stored=${stored:-0}
+done
+[ "$stored" -gt 0 ] || note "eval stored nothing in 30 s"
+kill -INT $pid
+wait $pid; status=$?
+[ "$status" = 130 ] || note "eval ended by Ctrl-C has exit code $status, expected 130"
+grep -q 'stopped: what was finished is kept in .*stopped, and the same command goes on from there' "$work/stopped.err" ||
+  note "eval ended by Ctrl-C does not say what is kept: $(cat "$work/stopped.err")"
+kept=$("$buoy" inspect "$work/stopped" | sed -n 's/.*: \([0-9]*\) samples$/\1/p')
+[ "$kept" -ge "$stored" ] && [ "$kept" -lt 120 ] || note "eval kept $kept samples of 120 after $stored"
+expect 0 'report.html$' "${long[@]}"
+expect 0 'run.db: 120 samples$' inspect "$work/stopped"
 
 # Stress and interventions: a run, a resumed run, and what is refused.
 expect 0 'irrelevant +.*mini-arm +2 ' stress irrelevant=0,0.9 -m mini-arm "${quick[@]}" -o "$work/stress"
@@ -190,7 +236,7 @@ expect 1 'c.db: has no document "x"' index "$c" delete x
 expect 0 'c.db: 2 deleted' index "$c" delete --prefix "$work/texts/a.md#"
 expect 2 'either ids or --prefix' index "$c" delete
 expect 2 '--passage-words has no effect' index "$c" add --passage-words 5 "$work/docs.jsonl"
-expect 2 'subcommand is required' index "$c"
+expect 2 'index needs one of add, delete, search, info' index "$c"
 expect 2 '--top' index "$c" search river --top 0
 expect 1 'none.db: no such file' index "$work/none.db" search river
 expect 1 'docs.jsonl: is not an SQLite database' index "$work/docs.jsonl" info

@@ -30,6 +30,11 @@ cmake --build "$work/use" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
   { echo "4 steps of 12 layers were expected:"; cat "$work/output"; exit 1; }
 tail -1 "$work/output"
 
+# What the command prints of itself came along.
+for file in man/man1/buoy.1 bash-completion/completions/buoy zsh/site-functions/_buoy fish/vendor_completions.d/buoy.fish; do
+  [ -s "$work/moved/share/$file" ] || { echo "share/$file is not installed"; exit 1; }
+done
+
 # The moved command finds its models and data.
 (cd / && "$work/moved/bin/buoy" generate --ids 5,6,7 --gen-length 4 --steps 2 2>"$work/log" >"$work/output") || { cat "$work/log"; exit 1; }
 (cd / && "$work/moved/bin/buoy" study --quick --only drift --limit 1 --gen-length 4 --steps 2 -m mini-mdm -o "$work/study" >"$work/output" 2>"$work/log") ||

@@ -1,9 +1,8 @@
 #include "apps/cli/analysis_flags.h"
 
 #include <algorithm>
-#include <cstdio>
 
-#include "apps/cli/progress.h"
+#include "apps/cli/figure_flags.h"
 #include "buoy/base/error.h"
 
 namespace buoy {
@@ -11,9 +10,7 @@ namespace buoy {
 void AnalysisFlags::add_to(Verb& verb) {
   verb_ = verb;
   const std::string group = "Analyses";
-  std::vector<std::string> names;
-  for (const Analysis& analysis : analyses()) names.emplace_back(analysis.name);
-  verb.option("--only", &only, "Only these").split_at(',').choices(names).group(group);
+  verb.option("--only", &only, "Only these").split_at(',').choices(analysis_names()).group(group);
   verb.option("--anchors", &anchor_rule, "What counts as an anchor")
       .choices({"excess", "sigma", "offset", "topk"})
 
@@ -41,19 +38,6 @@ std::string AnalysisFlags::given() const {
     if (verb_->given(flag)) return flag;
   }
   return "";
-}
-
-void write_and_tell(const StudyResult& result, const StudyReport& report,
-                    const std::filesystem::path& directory) {
-  std::optional<ProgressBar> drawing;
-  StudyOptions options;
-  options.progress = [&](const std::string&, Index total) {
-    if (!drawing) drawing.emplace("drawing", total);
-    drawing->advance();
-  };
-  write_study(result, report, directory, options);
-  drawing.reset();
-  std::printf("%s\n", (directory / "report.html").c_str());
 }
 
 }  // namespace buoy

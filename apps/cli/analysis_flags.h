@@ -1,11 +1,11 @@
 // What the verbs that analyse share: which analyses, and what counts as an anchor.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/cli/options.h"
-#include "buoy/report/study_page.h"
 #include "buoy/run/collect.h"
 
 namespace buoy {
@@ -26,9 +26,5 @@ struct AnalysisFlags {
  private:
   std::optional<Verb> verb_;
 };
-
-// Writes the study with a progress bar and prints the path of its report.
-void write_and_tell(const StudyResult& result, const StudyReport& report,
-                    const std::filesystem::path& directory);
 
 }  // namespace buoy

@@ -6,6 +6,7 @@
 
 #include "apps/cli/analysis_flags.h"
 #include "apps/cli/environment.h"
+#include "apps/cli/figure_flags.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
@@ -17,9 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct AnalyzeOptions {
+struct AnalyzeFlags {
   std::vector<std::string> traces;
   AnalysisFlags analysis;
+  FigureFlags figures;
   std::string output;
 };
 
@@ -42,13 +44,15 @@ std::vector<fs::path> find_traces(const std::vector<std::string>& given) {
   return paths;
 }
 
-void analyze_command(const AnalyzeOptions& options, const std::string& command) {
+void analyze_command(const AnalyzeFlags& options, const std::string& command) {
   StudyResult result;
   result.options = options.analysis.options();
+  const FigureOptions figures = options.figures.options(result.options.analyses);
   const std::vector<fs::path> paths = find_traces(options.traces);
   {
     ProgressBar progress("reading traces", std::ssize(paths));
     for (const fs::path& path : paths) {
+      stop_if_interrupted();
       Trace trace = read_trace(path);
       if (!result.models.empty() && result.models[0].hash != trace.header.model_hash) {
         fail(
@@ -68,23 +72,27 @@ void analyze_command(const AnalyzeOptions& options, const std::string& command) 
       .facts = {{"Traces", fmt::to_string(paths.size())},
                 {"Anchors", describe(result.options.analysis.anchors)},
                 {"Buoy", std::string(version())}}};
-  write_and_tell(result, report, options.output);
+  write_and_tell(result, report, options.output, figures);
 }
 
 }  // namespace
 
 void add_analyze(Command& command) {
-  auto options = std::make_shared<AnalyzeOptions>();
+  auto options = std::make_shared<AnalyzeFlags>();
   Verb verb = command.verb("analyze", "Turn traces into tables, figures and a report");
   verb.option("traces", &options->traces, "Traces of one model, or directories of them").required();
   options->analysis.add_to(verb);
+  options->figures.add_to(verb, analysis_names());
   verb.option("-o,--output", &options->output, "Directory for report.html, *.csv and figures/").required();
   verb.footer(
       "docs/definitions.md says what every number means.\n\n"
       "Examples:\n"
+      "  buoy trace --data data/micro_test.jsonl --limit 5 --steps 16 -o traces\n"
       "  buoy analyze traces/*.npz -o out\n"
-      "  buoy analyze traces --only drift,absorption --anchors sigma -o out\n");
-  verb.runs([options, verb] { analyze_command(*options, verb.command_line()); });
+      "  buoy analyze traces --only drift,absorption --anchors sigma --format pdf -o out\n");
+  verb.runs([options, verb] {
+    stoppable("the report is not complete", [&] { analyze_command(*options, verb.command_line()); });
+  });
 }
 
 }  // namespace buoy

@@ -17,7 +17,7 @@
 namespace buoy {
 namespace {
 
-struct AttentionOptions {
+struct AttentionFlags {
   ModelFlags model;
   PromptOptions prompt;
   SamplerFlags sampler{32};
@@ -35,7 +35,7 @@ void write(const AttentionView& view, const std::filesystem::path& directory) {
   save_figure(attention_heatmap(view), directory / "attention", matrix_csv(view));
 }
 
-void attention_command(const AttentionOptions& options) {
+void attention_command(const AttentionFlags& options) {
   const std::filesystem::path directory = find_model(options.model.model, command_places()).directory;
   const Prompt prompt = read_prompt(options.prompt, directory);
   options.sampler.check_effects(*read_model_config(directory).family);
@@ -53,7 +53,7 @@ void attention_command(const AttentionOptions& options) {
 }  // namespace
 
 void add_attention(Command& command) {
-  auto options = std::make_shared<AttentionOptions>();
+  auto options = std::make_shared<AttentionFlags>();
   Verb verb = command.verb("attention", "Look at one head at one step: strongest keys, rows, the matrix");
   options->model.add_to(verb);
   add_prompt_options(verb, options->prompt);
@@ -73,7 +73,7 @@ void add_attention(Command& command) {
       "Examples:\n"
       "  buoy attention --prompt-file data/demo_prompt.txt --layer 5 --head 3 --step 7 --steps 16\n"
       "  buoy attention --model mini-arm --prompt 'Question: Who?' --layer 11 -o look\n");
-  verb.runs([options] { attention_command(*options); });
+  verb.runs([options] { stoppable("nothing was written", [&] { attention_command(*options); }); });
 }
 
 }  // namespace buoy

@@ -20,7 +20,7 @@
 namespace buoy {
 namespace {
 
-struct BenchOptions {
+struct BenchFlags {
   ModelFlags device;
   std::string shape = "mini";
   std::vector<Index> tokens = {512};
@@ -89,6 +89,7 @@ Measured measure(const Model& model, const Pass& pass, Record record, int repeat
   Backend& backend = model.backend();
   std::vector<double> times;
   for (int i = 0; i < repeat + 2; ++i) {  // two to warm up
+    stop_if_interrupted();
     RecordingTap tap(std::ssize(pass.ids));
     if (i == 2) backend.take_peak_bytes();
     const double time =
@@ -138,6 +139,7 @@ double product_rate(Backend& backend, Index size) {
 void print_kernels(const ModelConfig& config, const RandomWeights& weights, Backend& backend,
                    const Pass& pass) {
   for (const Record record : {Record::kNothing, Record::kEverything}) {
+    stop_if_interrupted();
     TimedBackend timed(backend);
     const Transformer model(
         config, [&](std::string_view name) { return weights.find(name); }, timed);
@@ -177,7 +179,7 @@ void print_row(Index tokens, const Measured& plain, const Measured& recorded, do
   std::fflush(stdout);
 }
 
-void bench_command(const BenchOptions& options) {
+void bench_command(const BenchFlags& options) {
   ModelConfig config = make_shape(options.shape);
   if (options.layers > 0) config.L = options.layers;
   const auto too_long = std::ranges::max(options.tokens);
@@ -218,7 +220,7 @@ void bench_command(const BenchOptions& options) {
 }  // namespace
 
 void add_bench(Command& command) {
-  auto options = std::make_shared<BenchOptions>();
+  auto options = std::make_shared<BenchFlags>();
   Verb verb = command.verb("bench", "Time a random-weight model of a named shape, plain and recorded");
   options->device.add_device_to(verb);
   verb.option("--shape", &options->shape, "Whose sizes").choices(shape_names());
@@ -240,7 +242,7 @@ void add_bench(Command& command) {
       "  buoy bench --shape llada-8b --device cuda --dtype bf16 --tokens 1024,2048,4096 --kernels\n");
   verb.runs([options] {
     if (options->json && options->kernels) fail_usage("--kernels has no effect with --json");
-    bench_command(*options);
+    stoppable("the table is not complete", [&] { bench_command(*options); });
   });
 }
 

@@ -40,7 +40,7 @@ RecordSettings RecordFlags::settings() const {
           .qk = wants("qk")};
 }
 
-void DataFlags::add_to(Verb& verb) {
+void DataFlags::add_to(Verb& verb, const std::string& format_names) {
   std::string names;
   for (const BundledTemplate& b : bundled_templates()) names += fmt::format("{}, ", b.name);
   verb.option(
@@ -49,7 +49,7 @@ void DataFlags::add_to(Verb& verb) {
   std::string formats;
   for (Index f = 0; f < kDatasetFormatCount; ++f)
     formats += fmt::format("{}, ", name_of(static_cast<DatasetFormat>(f)));
-  verb.option("--format", &format,
+  verb.option(format_names, &format,
               fmt::format("Format of the datasets: {}or auto: told from each file", formats));
   chat.add_to(verb);
   verb.option("--limit", &limit, "At most this many items of a dataset; 0: all").at_least(0);

@@ -27,8 +27,8 @@ struct DataFlags {
   Index limit = 0;  // 0: all
   Index batch_size = 4;
 
-  // Adds --template, --chat, --no-chat, --format, --limit and --batch-size.
-  void add_to(Verb& verb);
+  // Adds --template, --chat, --no-chat, --limit, --batch-size and, by these names, the datasets' format.
+  void add_to(Verb& verb, const std::string& format_names = "--data-format,--format");
   // Throws UsageError for a format that does not exist.
   DataSettings data(const std::vector<std::string>& files) const;
   PromptSettings prompt() const;

@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "buoy/base/cancel.h"
+
 namespace buoy {
 namespace {
 
@@ -75,6 +77,20 @@ void watch_interrupts() {
 
 bool interrupted() {
   return interrupts > 0;
+}
+
+void stop_if_interrupted() {
+  if (interrupted()) throw Cancelled();
+}
+
+void stoppable(const std::string& left, const std::function<void()>& work) {
+  watch_interrupts();
+  try {
+    work();
+  } catch (const Cancelled&) {
+    print_note("stopped: " + left);
+    throw;
+  }
 }
 
 void print_note(const std::string& line) {

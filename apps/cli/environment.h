@@ -1,6 +1,9 @@
 // What the command knows of its surroundings: the environment, the terminal, Ctrl-C. Libraries do not look.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "buoy/engine/places.h"
 
 namespace buoy {
@@ -21,6 +24,11 @@ WindowSize window_size(int descriptor);
 // From here on the first Ctrl-C (or SIGTERM) asks the work to stop, the second ends the process.
 void watch_interrupts();
 bool interrupted();
+// Throws Cancelled once Ctrl-C was pressed: for loops that may stop anywhere.
+void stop_if_interrupted();
+// Does work that asks interrupted() again and again. Where it is stopped, says so and what is left of it
+// ("nothing was written"), and lets Cancelled go on.
+void stoppable(const std::string& left, const std::function<void()>& work);
 
 // Prints "buoy: …" or "buoy: warning: …" on standard error.
 void print_note(const std::string& line);

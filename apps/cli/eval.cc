@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct EvalOptions {
+struct EvalFlags {
   RunFlags run;
   std::vector<std::string> passages = {"none", "given"};
   std::string collection;
@@ -64,7 +64,7 @@ void eval_command(Ranks& ranks, const EvaluationSettings& settings, const std::s
 }  // namespace
 
 void add_eval(Command& command) {
-  auto options = std::make_shared<EvalOptions>();
+  auto options = std::make_shared<EvalFlags>();
   options->run.prompts.batch_size = 16;
   options->run.output = "buoy-eval";
   auto analysis = std::make_shared<AnalysisFlags>();
@@ -87,7 +87,8 @@ void add_eval(Command& command) {
       "  buoy eval --steps 16 -o eval\n"
       "  buoy eval --model /models/LLaDA-8B-Instruct --data nq.jsonl --passages none,5 --limit 1000 -o nq\n"
       "  buoy eval --trace --only drift,absorption --limit 50 -o traced\n"
-      "  buoy eval --retrieve wiki.db --top 5 --data nq.jsonl -o retrieved\n"
+      "  buoy index micro.db add data/micro_test.jsonl\n"
+      "  buoy eval --retrieve micro.db --top 5 --limit 50 -o retrieved\n"
       "  buoy eval --data data/micro_gold_at_1.jsonl --data data/micro_gold_at_10.jsonl --passages given -o "
       "position\n");
   verb.runs([=] {

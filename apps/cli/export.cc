@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr double kGib = 1024.0 * 1024 * 1024;
 constexpr std::string_view kEnding = "_attentions.npz";
 
-struct ExportOptions {
+struct ExportFlags {
   ModelFlags model{.model = ""};  // empty: the bundled model that the trace names
   std::string trace, output;
   std::string format = "attention-floating";
@@ -50,7 +50,7 @@ std::string layer_key(Index layer, std::string_view what) {
   return fmt::format("layer_{}_{}", layer, what);
 }
 
-std::vector<Index> choose_layers(const ExportOptions& options, const Trace& trace) {
+std::vector<Index> choose_layers(const ExportFlags& options, const Trace& trace) {
   const std::vector<Index> wanted = parse_layers(options.layers, trace.header.model_layers);
   for (const Index layer : wanted) {
     if (!std::ranges::binary_search(trace.layers, layer))
@@ -59,7 +59,7 @@ std::vector<Index> choose_layers(const ExportOptions& options, const Trace& trac
   return wanted.empty() ? trace.layers : wanted;
 }
 
-std::vector<Index> choose_steps(const ExportOptions& options, const Trace& trace) {
+std::vector<Index> choose_steps(const ExportFlags& options, const Trace& trace) {
   if (options.steps == "none") return {};
   const StepChoice choice = parse_steps(options.steps);
   for (const Index step : choice.list) {
@@ -83,8 +83,7 @@ double estimate_bytes(const Plan& plan, const Trace& trace, Index D) {
   return floats * static_cast<double>(plan.layers.size()) * sizeof(float);
 }
 
-void check_size(const ExportOptions& options, const Plan& plan, const Trace& trace,
-                const ModelConfig& config) {
+void check_size(const ExportFlags& options, const Plan& plan, const Trace& trace, const ModelConfig& config) {
   if (!CaptureTap::fits(config, trace.N())) {
     fail("{}: {} heads × {}² exceed the limit of {} numbers a layer; trace a shorter sequence", options.trace,
          config.H, trace.N(), kMaxMatrixElements);
@@ -97,7 +96,7 @@ void check_size(const ExportOptions& options, const Plan& plan, const Trace& tra
       options.output, gib, options.max_gib);
 }
 
-fs::path find_traced_model(const ExportOptions& options, const TraceHeader& header) {
+fs::path find_traced_model(const ExportFlags& options, const TraceHeader& header) {
   const Places places = command_places();
   if (!options.model.model.empty()) return find_model(options.model.model, places).directory;
   if (std::ranges::count(bundled_models(places), header.model) > 0) {
@@ -107,7 +106,7 @@ fs::path find_traced_model(const ExportOptions& options, const TraceHeader& head
              options.trace, header.model);
 }
 
-void check_fingerprint(const ExportOptions& options, const TraceHeader& header, const fs::path& directory) {
+void check_fingerprint(const ExportFlags& options, const TraceHeader& header, const fs::path& directory) {
   const std::string found = fingerprint_model(directory, Checkpoint::open(directory));
   if (found == header.model_hash) return;
   fail("{}: was made by \"{}\" with fingerprint {}, but {} has fingerprint {}", options.trace, header.model,
@@ -145,6 +144,7 @@ void write_finished(const Model& model, const Trace& trace, const Plan& plan, Np
   AttentionRequest request;
   request.matrix = request.states = true;
   LayerTap tap(plan.layers, std::move(request), [&](Index layer, const AttentionStats& stats) {
+    stop_if_interrupted();
     add(layer_key(layer, "full_attention"), {N, N}, average_heads(stats.matrix, c.H));
     if (plan.heads == Heads::kEach) {
       add(layer_key(layer, "full_attention_heads"), {c.H, N, N}, stats.matrix);
@@ -169,6 +169,7 @@ void write_step(const Model& model, const Trace& trace, Index t, const Plan& pla
   AttentionRequest request;
   request.matrix = true;
   LayerTap tap(plan.layers, std::move(request), [&](Index layer, const AttentionStats& stats) {
+    stop_if_interrupted();
     const std::vector<float> mean = average_heads(stats.matrix, model.config().H);
     pickle.add(layer_key(layer, "attention_avg"), {DType::kF32, {n, n}, bytes_of(mean)});
   });
@@ -197,7 +198,7 @@ void write_export(const Model& model, const Trace& trace, const Plan& plan, cons
   writer.commit();
 }
 
-void export_command(ExportOptions options) {
+void export_command(ExportFlags options) {
   const Trace trace = read_trace(options.trace);
   const fs::path directory = find_traced_model(options, trace.header);
   const Plan plan{.layers = choose_layers(options, trace),
@@ -217,7 +218,7 @@ void export_command(ExportOptions options) {
 }  // namespace
 
 void add_export(Command& command) {
-  auto options = std::make_shared<ExportOptions>();
+  auto options = std::make_shared<ExportFlags>();
   Verb verb = command.verb("export", "Whole attention matrices of a trace, for other scripts");
   verb.option("trace", &options->trace, "The trace, as buoy trace wrote it").required();
   verb.option("--format", &options->format, "Whose form: attention-floating (docs/export.md)")
@@ -237,11 +238,12 @@ void add_export(Command& command) {
       "N×N\n"
       "matrices for every layer, head and step and is opened by numpy.load(…, allow_pickle=True).\n\n"
       "Examples:\n"
-      "  buoy export traces/mini-mdm-1.npz -o mini-mdm-1_attentions.npz\n"
+      "  buoy trace --model mini-arm --prompt-file data/demo_prompt.txt -o arm.npz\n"
+      "  buoy export arm.npz -o arm_attentions.npz\n"
       "  buoy export --format attention-floating --steps every:4 --no-heads arm.npz -o arm_attentions.npz\n"
       "  buoy export --model /models/LLaDA-8B-Instruct --layers 0,15,31 --steps none llada.npz -o "
       "llada_attentions.npz\n");
-  verb.runs([options] { export_command(*options); });
+  verb.runs([options] { stoppable("nothing was written", [&] { export_command(*options); }); });
 }
 
 }  // namespace buoy

@@ -14,14 +14,14 @@
 namespace buoy {
 namespace {
 
-struct ForwardOptions {
+struct ForwardFlags {
   ModelFlags model;
   PromptOptions prompt;
   std::string output;
   CaptureOptions capture;
 };
 
-void forward_command(const ForwardOptions& options) {
+void forward_command(const ForwardFlags& options) {
   const std::vector<TokenId> ids =
       read_prompt(options.prompt, find_model(options.model.model, command_places()).directory).ids;
   const LoadedModel loaded = load(options.model);
@@ -52,7 +52,7 @@ void forward_command(const ForwardOptions& options) {
 }  // namespace
 
 void add_forward(Command& command) {
-  auto options = std::make_shared<ForwardOptions>();
+  auto options = std::make_shared<ForwardFlags>();
   Verb verb = command.verb("forward", "One pass over a sequence: logits, attentions, hidden states");
   options->model.add_to(verb);
   add_prompt_options(verb, options->prompt);

@@ -18,16 +18,24 @@
 namespace buoy {
 namespace {
 
-struct GenerateOptions {
+struct GenerateFlags {
   ModelFlags model;
   PromptOptions prompt;
   SamplerFlags sampler;
   bool json = false, history = false;
 };
 
+// Keeps the sequence after every step, where that is wanted.
 struct HistoryObserver : GenerationObserver {
   std::vector<std::vector<TokenId>> history;
-  void after_step(Index, const Generation& generation) override { history.push_back(generation.tokens); }
+  explicit HistoryObserver(bool wanted) : wanted_(wanted) {}
+  bool cancelled() const override { return interrupted(); }
+  void after_step(Index, const Generation& generation) override {
+    if (wanted_) history.push_back(generation.tokens);
+  }
+
+ private:
+  bool wanted_;
 };
 
 void print_json(const Generation& made, const Prompt& prompt, const ModelConfig& config,
@@ -42,7 +50,7 @@ void print_json(const Generation& made, const Prompt& prompt, const ModelConfig&
   std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
-void generate_command(const GenerateOptions& options) {
+void generate_command(const GenerateFlags& options) {
   const std::filesystem::path directory = find_model(options.model.model, command_places()).directory;
   const Prompt prompt = read_prompt(options.prompt, directory);
   options.sampler.check_effects(*read_model_config(directory).family);  // before the weights are read
@@ -50,12 +58,10 @@ void generate_command(const GenerateOptions& options) {
   const ModelConfig& config = loaded.config();
   const bool live = !options.json && !options.history && prompt.tokenizer && can_redraw(STDOUT_FILENO);
 
-  HistoryObserver history;
+  HistoryObserver history(options.history);
   std::unique_ptr<TerminalView> view;
   if (live) view = std::make_unique<TerminalView>(*prompt.tokenizer, config);
-  GenerationObserver* observer = live              ? view.get()
-                                 : options.history ? static_cast<GenerationObserver*>(&history)
-                                                   : nullptr;
+  GenerationObserver* observer = live ? static_cast<GenerationObserver*>(view.get()) : &history;
   const Generation made = generate(loaded.model(), {{prompt.ids}}, options.sampler.settings(), observer)[0];
   if (live) {
     view->finish();
@@ -78,7 +84,7 @@ void generate_command(const GenerateOptions& options) {
 }  // namespace
 
 void add_generate(Command& command) {
-  auto options = std::make_shared<GenerateOptions>();
+  auto options = std::make_shared<GenerateFlags>();
   Verb verb = command.verb("generate", "Continue a prompt with the sampler of the model's family");
   options->model.add_to(verb);
   add_prompt_options(verb, options->prompt);
@@ -91,14 +97,13 @@ void add_generate(Command& command) {
       "A flag that would have no effect is an error.\n\n"
       "Examples:\n"
       "  buoy generate --ids 0,17,25 --gen-length 32 --steps 16\n"
-      "  buoy generate --model mini-arm --prompt \"Question: Who wrote The Delmar Letters?\\nShort "
-      "Answer:\"\n"
+      "  buoy generate --model mini-arm --prompt $'Question: Who wrote The Delmar Letters?\\nShort Answer:'\n"
       "  buoy generate --model /models/LLaDA-8B-Instruct --chat --prompt \"What is a buoy?\" --block-length "
       "32\n"
       "  buoy generate --model /models/Dream-v0-Instruct-7B --chat --prompt \"Hello\" --alg entropy "
       "--temperature 0.2 "
       "--top-p 0.95\n");
-  verb.runs([options] { generate_command(*options); });
+  verb.runs([options] { stoppable("the answer is not complete", [&] { generate_command(*options); }); });
 }
 
 }  // namespace buoy

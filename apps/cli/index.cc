@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // A killed run loses at most this many documents of those it had read.
 constexpr std::size_t kBatch = 5000;
 
-struct IndexOptions {
+struct IndexFlags {
   std::string collection;
   std::vector<std::string> sources, ids;
   std::string prefix, question;
@@ -27,13 +27,13 @@ struct IndexOptions {
   bool json = false;
 };
 
-Collection open_for_writing(const IndexOptions& options, DatabaseAccess access) {
+Collection open_for_writing(const IndexFlags& options, DatabaseAccess access) {
   const std::chrono::duration<double> wait(options.wait);
   return Collection(options.collection, access, std::chrono::duration_cast<std::chrono::milliseconds>(wait));
 }
 
 // Adds in batches, each a transaction.
-AddCounts add_source(Collection& collection, const std::string& source, const IndexOptions& options,
+AddCounts add_source(Collection& collection, const std::string& source, const IndexFlags& options,
                      Index documents) {
   ProgressBar progress(source, documents);
   AddCounts total;
@@ -47,6 +47,7 @@ AddCounts add_source(Collection& collection, const std::string& source, const In
     batch.clear();
   };
   read_documents(source, options.passage_words, [&](Document document) {
+    stop_if_interrupted();
     batch.push_back(std::move(document));
     if (batch.size() == kBatch) flush();
   });
@@ -61,7 +62,7 @@ void report_bad(const std::string& source, const SourceReport& report) {
       fmt::format("{}: {} of {} records are bad and were left out", source, report.bad, report.records));
 }
 
-void run_add(const IndexOptions& options, const Verb& verb) {
+void run_add(const IndexFlags& options, const Verb& verb) {
   const bool has_folder = std::ranges::any_of(
       options.sources, [](const std::string& source) { return fs::is_directory(source); });
   if (verb.given("--passage-words") && !has_folder)
@@ -69,7 +70,8 @@ void run_add(const IndexOptions& options, const Verb& verb) {
   // Every source is read once before anything is written, so that a bad one leaves no half of itself.
   std::vector<SourceReport> reports;
   for (const std::string& source : options.sources) {
-    reports.push_back(read_documents(source, options.passage_words, [](const Document&) {}));
+    reports.push_back(
+        read_documents(source, options.passage_words, [](const Document&) { stop_if_interrupted(); }));
     report_bad(source, reports.back());
   }
   Collection collection = open_for_writing(options, DatabaseAccess::kCreate);
@@ -81,7 +83,7 @@ void run_add(const IndexOptions& options, const Verb& verb) {
   }
 }
 
-void run_delete(const IndexOptions& options) {
+void run_delete(const IndexFlags& options) {
   if (options.ids.empty() == options.prefix.empty()) fail_usage("delete: give either ids or --prefix");
   Collection collection = open_for_writing(options, DatabaseAccess::kWrite);
   Index removed = std::ssize(options.ids);
@@ -93,7 +95,7 @@ void run_delete(const IndexOptions& options) {
   fmt::print("{}: {} deleted\n", options.collection, removed);
 }
 
-void run_search(const IndexOptions& options) {
+void run_search(const IndexFlags& options) {
   Collection collection(options.collection);
   const std::vector<Hit> hits = collection.search(options.question, options.top);
   if (options.json) {
@@ -114,7 +116,7 @@ void run_search(const IndexOptions& options) {
   }
 }
 
-void run_info(const IndexOptions& options) {
+void run_info(const IndexFlags& options) {
   const Collection collection(options.collection);
   const Index documents = collection.count();
   std::error_code no_log;  // what was written last may still stand beside the file
@@ -127,9 +129,9 @@ void run_info(const IndexOptions& options) {
   fmt::print("documents  {}\nsize       {:.1f} MiB\n", documents, static_cast<double>(bytes) / (1 << 20));
 }
 
-using SharedOptions = std::shared_ptr<IndexOptions>;
+using SharedOptions = std::shared_ptr<IndexFlags>;
 
-void add_wait(Verb& action, IndexOptions& options) {
+void add_wait(Verb& action, IndexFlags& options) {
   action.option("--wait", &options.wait, "Seconds to wait while another process writes").between(0, 86400);
 }
 
@@ -148,7 +150,10 @@ void add_add(Verb& verb, const SharedOptions& options) {
       "with more\nthan 1 % bad records nothing of any source is added. A killed run keeps what it reported; "
       "run it "
       "again to go on.\n");
-  action.runs([options, action] { run_add(*options, action); });
+  action.runs([options, action] {
+    stoppable("what was added before stays, and the same command adds the rest",
+              [&] { run_add(*options, action); });
+  });
 }
 
 void add_delete(Verb& verb, const SharedOptions& options) {
@@ -176,7 +181,7 @@ void add_info(Verb& verb, const SharedOptions& options) {
 }  // namespace
 
 void add_index(Command& command) {
-  auto options = std::make_shared<IndexOptions>();
+  auto options = std::make_shared<IndexFlags>();
   Verb verb = command.verb("index", "A collection of documents to retrieve passages from");
   verb.option("collection", &options->collection, "The collection: one file; add makes it").required();
   add_add(verb, options);
@@ -186,13 +191,12 @@ void add_index(Command& command) {
   verb.footer(
       "Others may search while one process writes (docs/retrieval.md).\n\n"
       "Examples:\n"
-      "  buoy index wiki.db add passages.jsonl\n"
       "  buoy index micro.db add data/micro_test.jsonl\n"
-      "  buoy index notes.db add --passage-words 80 notes/\n"
-      "  buoy index wiki.db search \"Who wrote The Gasen Letters?\" --top 5 --json\n"
-      "  buoy index wiki.db delete 12 13\n"
-      "  buoy index notes.db delete --prefix notes/old.txt#\n"
-      "  buoy index wiki.db info\n");
+      "  buoy index micro.db search \"Who serves as mayor of Mormenholm?\" --top 5 --json\n"
+      "  buoy index micro.db delete micro-2026-000000/p1\n"
+      "  buoy index micro.db info\n"
+      "  buoy index pages.db add --passage-words 80 docs\n"
+      "  buoy index pages.db delete --prefix docs/stress.md#\n");
 }
 
 }  // namespace buoy

@@ -1,10 +1,12 @@
-// buoy inspect: what a checkpoint is, what it needs, what is wrong with it.
+// buoy inspect: what a checkpoint is, what it needs, what is wrong with it; and what a trace, an .npz or a
+// run holds.
 #include <cstdio>
 #include <memory>
 
 #include <fmt/ranges.h>
 
 #include "apps/cli/environment.h"
+#include "apps/cli/inspect_file.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/compute/card.h"
@@ -14,7 +16,8 @@
 namespace buoy {
 namespace {
 
-struct InspectOptions {
+struct InspectFlags {
+  std::string path;
   std::string model = "mini-mdm";
   bool json = false;
 };
@@ -101,13 +104,13 @@ Json as_json(const ModelConfig& c, const WeightReport& weights, const MemoryNeed
   return json;
 }
 
-void inspect_command(const InspectOptions& options) {
-  const std::filesystem::path directory = find_model(options.model, command_places()).directory;
+void inspect_model(const std::string& model, bool json) {
+  const std::filesystem::path directory = find_model(model, command_places()).directory;
   const ModelConfig config = read_model_config(directory);
   const Checkpoint checkpoint = Checkpoint::open(directory);
   const WeightReport weights = inspect_weights(config, checkpoint);
   const MemoryNeeds needs = estimate_memory(config, weights, std::min<Index>(config.context, 1024));
-  if (options.json) {
+  if (json) {
     std::printf("%s\n", as_json(config, weights, needs).dump(2).c_str());
   } else {
     print_table(config, weights, needs, checkpoint.files().size());
@@ -117,17 +120,38 @@ void inspect_command(const InspectOptions& options) {
   if (!weights.problems.empty()) fail("{}: {} problems", directory.string(), weights.problems.size());
 }
 
+void inspect_command(const InspectFlags& options) {
+  const FileKind kind = kind_of_path(options.path);
+  if (kind == FileKind::kOther) {
+    return inspect_model(options.path.empty() ? options.model : options.path, options.json);
+  }
+  if (options.json && kind == FileKind::kTraces) {
+    fail_usage("--json has no effect on a directory of traces; name one of them");
+  }
+  const bool is_run = kind == FileKind::kRun;
+  const std::string text = options.json ? (is_run ? runs_json : npz_json)(options.path).dump(2) + "\n"
+                                        : (is_run                   ? describe_runs
+                                           : kind == FileKind::kNpz ? describe_npz
+                                                                    : describe_traces)(options.path);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
 }  // namespace
 
 void add_inspect(Command& command) {
-  auto options = std::make_shared<InspectOptions>();
-  Verb verb = command.verb("inspect", "What a checkpoint is, what it needs, what is missing or unknown");
-  verb.option("-m,--model", &options->model, "Checkpoint directory, or the name of a bundled model");
+  auto options = std::make_shared<InspectFlags>();
+  Verb verb = command.verb("inspect", "What a checkpoint, a trace, an .npz file or a run holds");
+  verb.option("path", &options->path,
+              "A trace or another .npz file, the directory of a run or its run.db, or what --model takes");
+  verb.option("-m,--model", &options->model,
+              "Checkpoint directory, bundled model, or Hub name (ORG/NAME) in the local Hugging Face cache")
+      .excludes("path");
   verb.flag("--json", &options->json, "The same as JSON");
   verb.footer(
-      "Exit code 1 when a tensor is missing or has the wrong shape or type.\n\n"
+      "Exit code 1 when a tensor of a checkpoint is missing or has the wrong shape or type.\n\n"
       "Examples:\n"
       "  buoy inspect\n"
+      "  buoy inspect tests/goldens/llada/golden.npz\n"
       "  buoy inspect --model /models/LLaDA-8B-Instruct --json\n");
   verb.runs([options] { inspect_command(*options); });
 }

@@ -13,7 +13,7 @@
 namespace buoy {
 namespace {
 
-struct InterveneOptions {
+struct InterveneFlags {
   RunFlags run;
   std::vector<std::string> interventions = InterventionRunSettings().choice.interventions;
   InterventionFlags flags;
@@ -54,7 +54,7 @@ void list_interventions() {
 }  // namespace
 
 void add_intervene(Command& command) {
-  auto options = std::make_shared<InterveneOptions>();
+  auto options = std::make_shared<InterveneFlags>();
   auto analysis = std::make_shared<AnalysisFlags>();
   auto list = std::make_shared<bool>(false);
   auto no_trace = std::make_shared<bool>(false);
@@ -77,7 +77,7 @@ void add_intervene(Command& command) {
       "Examples:\n"
       "  buoy intervene mask-bos --model mini-arm --limit 50 -o bos\n"
       "  buoy intervene mask-anchors=1,5,10 --model mini-mdm --at-layers 0-3 --steps 16 -o shallow\n"
-      "  buoy intervene cut-heads=4,8 --data nq.jsonl --limit 200 --rank-items 100 -o heads\n");
+      "  buoy intervene cut-heads=4,8 --limit 50 --rank-items 20 -o heads\n");
   verb.runs([=] {
     if (*list) return list_interventions();
     if (*no_trace && !analysis->given().empty()) {

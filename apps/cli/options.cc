@@ -136,11 +136,13 @@ void check_together(const Verb::State& verb) {
       if (info.is_required) fail_usage("{} needs {}", path_of(verb), spelled(info));
       continue;
     }
-    for (const std::string& other : info.needs) {
-      if (find_option(verb, other).texts.empty()) fail_usage("{} has no effect without {}", info.name, other);
+    for (const std::string& name : info.needs) {
+      const Option::State& other = find_option(verb, name);
+      if (other.texts.empty()) fail_usage("{} has no effect without {}", spelled(info), spelled(other.info));
     }
-    for (const std::string& other : info.excludes) {
-      if (!find_option(verb, other).texts.empty()) fail_usage("{} excludes {}", info.name, other);
+    for (const std::string& name : info.excludes) {
+      const Option::State& other = find_option(verb, name);
+      if (!other.texts.empty()) fail_usage("{} excludes {}", spelled(info), spelled(other.info));
     }
   }
 }

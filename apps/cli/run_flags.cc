@@ -10,12 +10,12 @@
 
 namespace buoy {
 
-void RunFlags::add_to(Verb& verb) {
+void RunFlags::add_to(Verb& verb, const std::string& format) {
   verb.option("-m,--model", &models,
               "Checkpoint directory, bundled model or Hub name in the local cache; may be repeated");
   device.add_device_to(verb);
   verb.option("--data", &data, "Dataset (docs/datasets.md); may be repeated; default: bundled questions");
-  prompts.add_to(verb);
+  prompts.add_to(verb, format);
   sampler.add_to(verb);
   verb.flag("--log-samples", &log_samples,
             "Write samples.jsonl: prompt, answer, scores, commit steps, timing");
@@ -45,8 +45,12 @@ void on_ranks(const std::string& output, const std::function<void(Ranks& ranks)>
     work(*ranks);
   } catch (const Cancelled&) {
     if (ranks->leads()) {
-      print_note(fmt::format(
-          "stopped: what was finished is kept in {}, and the same command goes on from there", output));
+      print_note(
+          std::filesystem::exists(output)
+              ? fmt::format(
+                    "stopped: what was finished is kept in {}, and the same command goes on from there",
+                    output)
+              : "stopped: nothing was written yet");
     }
     if (ranks->count() > 1) ranks->abort();
     throw;

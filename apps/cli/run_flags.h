@@ -23,7 +23,8 @@ struct RunFlags {
   bool log_samples = false;
 
   // Adds --model, --data, --output, --log-samples and the flags of the parts.
-  void add_to(Verb& verb);
+  // `format` are the names of the option for the datasets' format.
+  void add_to(Verb& verb, const std::string& format = "--data-format,--format");
 
   // Throws Error and UsageError, also for sampler flags that mean nothing to any of the models.
   RunSettings settings() const;

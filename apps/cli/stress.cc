@@ -15,7 +15,7 @@
 namespace buoy {
 namespace {
 
-struct StressVerbOptions {
+struct StressFlags {
   RunFlags run;
   std::vector<std::string> stressors = {"irrelevant", "gold-position"};
   StressOptions stress;
@@ -51,7 +51,7 @@ void list_stressors() {
 }  // namespace
 
 void add_stress(Command& command) {
-  auto options = std::make_shared<StressVerbOptions>();
+  auto options = std::make_shared<StressFlags>();
   auto list = std::make_shared<bool>(false);
   options->run.prompts.batch_size = 16;
   options->run.output = "buoy-stress";

@@ -5,6 +5,7 @@
 
 #include "apps/cli/analysis_flags.h"
 #include "apps/cli/command_observer.h"
+#include "apps/cli/figure_flags.h"
 #include "apps/cli/run_flags.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
@@ -14,16 +15,17 @@
 namespace buoy {
 namespace {
 
-struct StudyVerbOptions {
+struct StudyFlags {
   RunFlags run;
   RecordFlags record;
   AnalysisFlags analysis;
+  FigureFlags figures;
   bool keep_traces = false;
   bool quick = false;
   Index stress_limit = 0;  // 0: as many as are traced
 };
 
-StudySettings settings_of(const StudyVerbOptions& options) {
+StudySettings settings_of(const StudyFlags& options) {
   const bool analyses_alone = options.quick || !options.analysis.only.empty();
   if (analyses_alone && options.stress_limit > 0) {
     fail_usage("--stress-limit has no effect with --quick or --only");
@@ -55,22 +57,24 @@ StudyReport report_of(const StudySettings& settings, const StudyOutcome& outcome
   return report;
 }
 
-void study_command(const StudySettings& settings, const std::string& command) {
+void study_command(const StudySettings& settings, const FigureOptions& figures, const std::string& command) {
   CommandObserver observer;
   const StudyOutcome outcome = run_study(settings, observer);
-  write_and_tell(outcome.result, report_of(settings, outcome, command), settings.run.output);
+  write_and_tell(outcome.result, report_of(settings, outcome, command), settings.run.output, figures);
   finish_study(settings, outcome);
 }
 
 }  // namespace
 
 void add_study(Command& command) {
-  auto options = std::make_shared<StudyVerbOptions>();
+  auto options = std::make_shared<StudyFlags>();
   options->run.output = "buoy-study";
   options->run.prompts.limit = 20;
   Verb verb = command.verb("study", "Trace, analyse, draw and report, model beside model");
-  options->run.add_to(verb);
+  options->run.add_to(verb, "--data-format");  // --format is that of the figures
   options->analysis.add_to(verb);
+  const std::vector<std::string_view> topics = figure_topics();
+  options->figures.add_to(verb, {topics.begin(), topics.end()});
   options->record.add_to(verb);
   verb.flag("--quick", &options->quick,
             "Analyses alone: no answers without passages, no stress, no interventions, no verdicts; "
@@ -86,6 +90,7 @@ void add_study(Command& command) {
       "Examples:\n"
       "  buoy study -o study\n"
       "  buoy study --quick --limit 5 -o look\n"
+      "  buoy study --quick --limit 5 --figures drift,flow --format pdf -o paper\n"
       "  buoy study --data data/micro_gold_at_1.jsonl --data data/micro_gold_at_10.jsonl --only flow -o "
       "gold\n"
       "  buoy study --model /models/LLaDA-8B-Instruct --model /models/Llama-3.1-8B-Instruct --data nq.jsonl "
@@ -96,7 +101,8 @@ void add_study(Command& command) {
         fail_usage("study runs as one process, not on {} ranks; eval, stress and intervene run on many",
                    ranks.count());
       }
-      study_command(settings_of(*options), verb.command_line());
+      const StudySettings settings = settings_of(*options);
+      study_command(settings, options->figures.options(settings.analyses.analyses), verb.command_line());
     });
   });
 }

@@ -68,7 +68,16 @@ class TerminalPage {
 TerminalView::TerminalView(const Tokenizer& tokenizer, const ModelConfig& config)
     : tokenizer_(tokenizer), config_(config), stream_(tokenizer, SkipSpecial::kSkip) {}
 
+TerminalView::~TerminalView() {
+  if (open_) std::printf("\n");
+}
+
+bool TerminalView::cancelled() const {
+  return interrupted();
+}
+
 void TerminalView::after_step(Index /*sample*/, const Generation& generation) {
+  open_ = true;
   if (config_.family->writing == Writing::kAppends) {
     const TokenId id = generation.tokens.back();
     const bool known = tokenizer_.contains(id);
@@ -82,6 +91,7 @@ void TerminalView::after_step(Index /*sample*/, const Generation& generation) {
 }
 
 void TerminalView::finish() {
+  open_ = false;
   if (config_.family->writing == Writing::kAppends) {
     std::printf("%s\n", stream_.finish().c_str());
   } else {

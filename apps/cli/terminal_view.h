@@ -15,7 +15,11 @@ class TerminalView : public GenerationObserver {
   // Both must outlive the view.
   TerminalView(const Tokenizer& tokenizer, const ModelConfig& config);
 
+  // Ends what it has drawn with a fresh line, however the work ends.
+  ~TerminalView() override;
+
   void after_step(Index sample, const Generation& generation) override;
+  bool cancelled() const override;
 
   // Draws the final text without marks and moves to a fresh line.
   void finish();
@@ -27,7 +31,8 @@ class TerminalView : public GenerationObserver {
   const ModelConfig& config_;
   StreamDecoder stream_;
   Generation last_;
-  int lines_ = 0;  // drawn so far, to move back over
+  bool open_ = false;  // something stands on the last line
+  int lines_ = 0;      // drawn so far, to move back over
 };
 
 }  // namespace buoy

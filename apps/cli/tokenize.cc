@@ -19,7 +19,7 @@
 namespace buoy {
 namespace {
 
-struct TokenizeOptions {
+struct TokenizeFlags {
   std::string model = "mini-mdm";
   std::string file;
   bool decode = false;
@@ -32,7 +32,7 @@ struct TokenizeOptions {
 };
 
 // A flag that would change nothing is a mistake of the caller.
-void check_combination(const TokenizeOptions& options) {
+void check_combination(const TokenizeFlags& options) {
   if (options.decode && options.chat) fail_usage("--decode and --chat exclude each other");
   const auto no_effect = [](bool given, const char* flag, const char* with) {
     if (given) fail_usage("{} has no effect with {}", flag, with);
@@ -80,7 +80,7 @@ class TextGate {
   Index replaced_ = 0;
 };
 
-void print_encoding(const Tokenizer& tokenizer, std::string_view text, const TokenizeOptions& options) {
+void print_encoding(const Tokenizer& tokenizer, std::string_view text, const TokenizeFlags& options) {
   const SpecialTokens special = options.special ? SpecialTokens::kAdd : SpecialTokens::kNone;
   if (!options.spans) {
     print(Json(tokenizer.encode(text, special)).dump() + "\n");
@@ -98,7 +98,7 @@ std::string parse_text(const std::string& line, const std::string& place) {
   return value.get<std::string>();
 }
 
-void encode(const Tokenizer& tokenizer, const TokenizeOptions& options) {
+void encode(const Tokenizer& tokenizer, const TokenizeFlags& options) {
   TextGate gate(options.strict);
   if (!options.file.empty()) {
     print_encoding(tokenizer, gate.pass(read_file(options.file), options.file), options);
@@ -126,7 +126,7 @@ std::vector<TokenId> parse_id_array(const std::string& line, const std::string& 
   return ids;
 }
 
-void decode(const Tokenizer& tokenizer, const TokenizeOptions& options) {
+void decode(const Tokenizer& tokenizer, const TokenizeFlags& options) {
   const SkipSpecial skip = options.special ? SkipSpecial::kKeep : SkipSpecial::kSkip;
   std::string line;
   for (Index number = 1; std::getline(std::cin, line); ++number) {
@@ -136,7 +136,7 @@ void decode(const Tokenizer& tokenizer, const TokenizeOptions& options) {
 }
 
 // The messages alone, or an object with "messages" and other variables of the template.
-std::string render_chat(const ChatTemplate& chat, Json input, const TokenizeOptions& options,
+std::string render_chat(const ChatTemplate& chat, Json input, const TokenizeFlags& options,
                         const std::string& place) {
   ChatOptions chat_options;
   Json variables;
@@ -152,7 +152,7 @@ std::string render_chat(const ChatTemplate& chat, Json input, const TokenizeOpti
   return chat.render(input, prompt, chat_options);
 }
 
-void chat(const std::filesystem::path& directory, const TokenizeOptions& options) {
+void chat(const std::filesystem::path& directory, const TokenizeFlags& options) {
   const std::optional<ChatTemplate> chat = ChatTemplate::load(directory);
   if (!chat) fail("{}: has no chat template", directory.string());
   if (!options.json) {
@@ -167,7 +167,7 @@ void chat(const std::filesystem::path& directory, const TokenizeOptions& options
   }
 }
 
-void tokenize_command(const TokenizeOptions& options) {
+void tokenize_command(const TokenizeFlags& options) {
   check_combination(options);
   const std::filesystem::path directory = find_model(options.model, command_places()).directory;
   if (options.chat) return chat(directory, options);
@@ -179,7 +179,7 @@ void tokenize_command(const TokenizeOptions& options) {
 }  // namespace
 
 void add_tokenize(Command& command) {
-  auto options = std::make_shared<TokenizeOptions>();
+  auto options = std::make_shared<TokenizeFlags>();
   Verb verb = command.verb("tokenize", "Text to token ids, ids to text, chat messages to the prompt");
   verb.option("-m,--model", &options->model,
               "Directory with tokenizer files, or the name of a bundled model");
@@ -205,7 +205,7 @@ void add_tokenize(Command& command) {
   verb.footer(
       "Each line of stdin is one text; its ids are one line of JSON on stdout.\n\n"
       "Examples:\n"
-      "  buoy tokenize --model models/mini-mdm < text.txt\n"
+      "  buoy tokenize --model models/mini-mdm < data/demo_prompt.txt\n"
       "  echo 'Where is Varn?' | buoy tokenize --special --spans\n"
       "  echo '[257, 300]' | buoy tokenize --decode\n"
       "  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | buoy tokenize --chat --model "

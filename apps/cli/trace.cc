@@ -13,7 +13,7 @@
 namespace buoy {
 namespace {
 
-struct TraceOptions {
+struct TraceFlags {
   ModelFlags model;
   SamplerFlags sampler{32};
   RecordFlags record;
@@ -23,7 +23,7 @@ struct TraceOptions {
   bool overwrite = false;
 };
 
-std::vector<std::string> read_prompts(const TraceOptions& options) {
+std::vector<std::string> read_prompts(const TraceFlags& options) {
   std::vector<std::string> texts = options.prompts;
   for (const std::string& file : options.prompt_files) texts.push_back(read_file(file));
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -38,11 +38,11 @@ std::vector<std::string> read_prompts(const TraceOptions& options) {
   return texts;
 }
 
-void trace_command(const TraceOptions& options) {
+void trace_command(const TraceFlags& options) {
   const bool given_data = !options.dataset.empty(),
              given_text = !options.prompts.empty() || !options.prompt_files.empty();
   if (given_data == given_text) fail_usage("give either --data, or --prompt or --prompt-file");
-  if (given_text && options.data.format != "auto") fail_usage("--format has no effect without --data");
+  if (given_text && options.data.format != "auto") fail_usage("--data-format has no effect without --data");
   const ModelSettings model = options.model.settings();
   options.sampler.check_effects(*read_model_config(find_model(model.model, model.places).directory).family);
   const TraceRunSettings settings{
@@ -63,7 +63,7 @@ void trace_command(const TraceOptions& options) {
 }  // namespace
 
 void add_trace(Command& command) {
-  auto options = std::make_shared<TraceOptions>();
+  auto options = std::make_shared<TraceFlags>();
   Verb verb = command.verb("trace", "Record what attention does while a model answers");
   options->model.add_to(verb);
   verb.option("--data", &options->dataset, "Dataset (docs/datasets.md)");

@@ -58,7 +58,9 @@ void add_verbs(Command& command) {
   add_bench(command);
   add_help(command);
   add_completion(command);
-  command.footer("Run \"buoy help VERB\" or \"buoy VERB --help\" for a verb's options and examples.");
+  command.footer(
+      "\"buoy help VERB\" or \"buoy VERB --help\" shows a verb's options and examples, \"buoy --version\" "
+      "the version, commit, compiler and backends.");
 }
 
 }  // namespace buoy

@@ -11,12 +11,12 @@
 namespace buoy {
 namespace {
 
-struct VerifyOptions {
+struct VerifyFlags {
   ModelFlags model;
   std::string golden;
 };
 
-void verify_command(const VerifyOptions& options) {
+void verify_command(const VerifyFlags& options) {
   const NpzArrays golden = read_npz(options.golden);
   const LoadedModel loaded = load(options.model);
   const bool bf16 = loaded.backend().name().find("bf16") != std::string_view::npos;
@@ -35,7 +35,7 @@ void verify_command(const VerifyOptions& options) {
 }  // namespace
 
 void add_verify(Command& command) {
-  auto options = std::make_shared<VerifyOptions>();
+  auto options = std::make_shared<VerifyFlags>();
   Verb verb = command.verb("verify", "Compare a model with results of another implementation");
   options->model.add_to(verb);
   verb.option("--golden", &options->golden, "The npz file with the results to meet").required();

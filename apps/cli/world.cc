@@ -4,6 +4,7 @@
 #include <fstream>
 #include <memory>
 
+#include "apps/cli/environment.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/base/thread_pool.h"
@@ -13,7 +14,7 @@
 namespace buoy {
 namespace {
 
-struct WorldOptions {
+struct WorldFlags {
   std::uint64_t seed = 0;
   std::vector<std::string> tasks = {"single"}, worlds = {"novel"}, gold = {"any"};
   std::string distractors = "mixed", split = "any", output;
@@ -51,7 +52,7 @@ void parse_gold(const std::vector<std::string>& words, ItemSettings& settings) {
   }
 }
 
-ItemSettings parse_settings(const WorldOptions& options) {
+ItemSettings parse_settings(const WorldFlags& options) {
   using T = WorldTask;
   using W = WorldKind;
   ItemSettings settings;
@@ -68,12 +69,17 @@ ItemSettings parse_settings(const WorldOptions& options) {
   return settings;
 }
 
-void write_all(const WorldOptions& options, const ItemSettings& settings, const TextSink& sink) {
+void write_all(const WorldFlags& options, const ItemSettings& settings, const TextSink& sink) {
   const int threads = options.threads == 0 ? available_threads() : options.threads;
-  (options.documents ? write_documents : write_items)(settings, options.first, options.items, threads, sink);
+  const TextSink stopping = [&](const std::string& text) {
+    stop_if_interrupted();
+    sink(text);
+  };
+  (options.documents ? write_documents : write_items)(settings, options.first, options.items, threads,
+                                                      stopping);
 }
 
-void world_command(const WorldOptions& options) {
+void world_command(const WorldFlags& options) {
   const ItemSettings settings = parse_settings(options);
   check_settings(settings);  // before the file is touched
   if (options.output.empty() || options.output == "-") {
@@ -96,7 +102,7 @@ void world_command(const WorldOptions& options) {
 }  // namespace
 
 void add_world(Command& command) {
-  auto options = std::make_shared<WorldOptions>();
+  auto options = std::make_shared<WorldFlags>();
   Verb verb = command.verb("world", "Questions and passages about fictional worlds, as JSON lines");
   verb.option("--seed", &options->seed,
               "The same seed gives the same bytes, on any machine and thread count");
@@ -147,7 +153,9 @@ void add_world(Command& command) {
     if (options->passages == 0 && verb.given("--distractors")) {
       fail_usage("--distractors has no effect without passages");
     }
-    world_command(*options);
+    const bool to_file = !options->output.empty() && options->output != "-";
+    stoppable(to_file ? "nothing was written" : "the output is not complete",
+              [&] { world_command(*options); });
   });
 }
 

@@ -9,6 +9,7 @@
 #include "buoy/io/test_support.h"
 #include "buoy/model/test_support.h"
 #include "buoy/run/eval.h"
+#include "buoy/run/run_summary.h"
 
 namespace buoy {
 namespace {
@@ -95,6 +96,27 @@ TEST_F(Evaluation, WhatIsStoredIsNotAnsweredAgain) {
   EXPECT_EQ(progress, (std::vector<Index>{6, 2, 2}));
   EXPECT_EQ(models_[0].passes().size() + models_[1].passes().size(), before + 4);
   EXPECT_EQ(store.results().size(), 10u);
+}
+
+TEST(RunSummary, CountsSamplesByModelDataAndConditionWhileTheRunIsOpen) {
+  const TempDir directory;
+  RunStore store(directory / "run.db", Json{{"steps", 4}});
+  const auto sample = [](const char* condition, const char* name, double em) {
+    SampleResult result{.key = {"m", "set", condition, name}};
+    result.score.em = em;
+    return result;
+  };
+  const SampleResult results[] = {sample("given", "a", 1), sample("given", "b", 0), sample("none", "a", 0)};
+  store.add(results);
+  const RunSummary summary = summarize_run(directory / "run.db");
+  EXPECT_EQ(summary.samples(), 3);
+  ASSERT_EQ(summary.parts.size(), 2u);
+  EXPECT_EQ(summary.parts[0].condition, "given");
+  EXPECT_EQ(summary.parts[0].samples, 2);
+  EXPECT_EQ(summary.parts[0].exact_match, 0.5);
+  EXPECT_EQ(summary.parts[0].traced, 0);
+  EXPECT_EQ(summary.parts[1].samples, 1);
+  EXPECT_EQ(summary.settings, R"({"steps":4})");
 }
 
 }  // namespace

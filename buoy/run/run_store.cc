@@ -6,11 +6,10 @@
 
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
+#include "buoy/run/run_format.h"
 
 namespace buoy {
 namespace {
-
-constexpr Index kApplication = 0x42754F79, kVersion = 2;  // "BuOy"
 
 constexpr const char* kSchema = R"(
   CREATE TABLE run (settings TEXT NOT NULL);
@@ -77,16 +76,16 @@ RunStore::RunStore(const std::filesystem::path& path, const Json& settings)
     Transaction transaction(database_);
     database_.execute(kSchema);
     database_.execute(
-        fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplication, kVersion));
+        fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kRunApplication, kRunVersion));
     Statement(database_, "INSERT INTO run VALUES (?1)").bind({settings.dump()}).run();
     transaction.commit();
     return;
   }
-  if (database_.integer("PRAGMA application_id") != kApplication)
+  if (database_.integer("PRAGMA application_id") != kRunApplication)
     fail("{}: is a database, but not of a run", place);
-  if (const Index version = database_.integer("PRAGMA user_version"); version != kVersion) {
+  if (const Index version = database_.integer("PRAGMA user_version"); version != kRunVersion) {
     fail("{}: is a run of version {}, expected {}; finish it with the Buoy that began it", place, version,
-         kVersion);
+         kRunVersion);
   }
   Statement begun(database_, "SELECT settings FROM run");
   if (!begun.step()) fail("{}: is a run without settings", place);
