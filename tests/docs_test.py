@@ -59,7 +59,7 @@ class Verbs:
                 self.known[key] = None
             else:
                 names = re.findall(r"^\s+(-[-\w]+(?:, ?-[-\w]+)*)", text, re.MULTILINE)
-                self.known[key] = {flag for name in names for flag in re.split(", ?", name)}
+                self.known[key] = {"--help"} | {flag for name in names for flag in re.split(", ?", name)}
         return self.known[key]
 
     def problems(self, arguments):
