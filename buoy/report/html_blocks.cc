@@ -117,7 +117,7 @@ std::string html_of(const TableBlock& table) {
   Definitions defined;
   const std::string caption = escape_html(table.caption);
   std::string out = "<table>\n";
-  if (!caption.empty()) out += fmt::format("<caption>{}</caption>\n", caption);
+  if (!caption.empty()) out += fmt::format("<caption><span>{}</span></caption>\n", caption);
   out += "<thead><tr>";
   for (const TableColumn& column : table.columns) {
     out +=

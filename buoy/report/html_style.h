@@ -49,7 +49,7 @@ section > p { max-width: 48rem; margin: .6rem 0 0; white-space: pre-line; }
 figure { margin: 1.2rem 0 0; }
 .card { border: 1px solid var(--line); border-radius: 8px; padding: .7rem; overflow-x: auto; max-width: 56rem; }
 .fig { display: block; width: 100%; margin: 0 auto; }
-.fig image { image-rendering: pixelated; }
+image { image-rendering: pixelated; }
 figcaption, caption { font-size: .9rem; line-height: 1.5; color: var(--soft); text-align: left; }
 figcaption { margin-top: .45rem; max-width: 48rem; white-space: pre-line; }
 .files { white-space: nowrap; }
@@ -57,6 +57,7 @@ figcaption { margin-top: .45rem; max-width: 48rem; white-space: pre-line; }
 .scroll { overflow-x: auto; margin-top: 1.2rem; max-width: 100%; }
 table { border-collapse: collapse; font-size: .9rem; line-height: 1.4; }
 caption { padding-bottom: .4rem; }
+caption span { display: block; position: sticky; left: 0; max-width: min(48rem, calc(100vw - 2.5rem)); }
 th, td { padding: .35rem .8rem .35rem 0; text-align: left; vertical-align: baseline; border-bottom: 1px solid var(--line); }
 thead th { font-weight: 600; font-size: .84rem; border-bottom-color: var(--soft); vertical-align: bottom; }
 tbody th { font-weight: 400; min-width: 9rem; }

@@ -114,10 +114,9 @@ std::string gold_sentence(const StudyView& view) {
     const Summary* lift = view.find(*model, {.quantity = "gold_lift", .part = "per-token"});
     if (lift == nullptr) continue;
     parts.push_back(fmt::format(
-        fmt::runtime(
-            parts.empty()
-                ? "the answer of {} draws {} times as much on the gold passage as on the others (n = {})"
-                : "that of {} {} times (n = {})"),
+        fmt::runtime(parts.empty() ? "the answer of {} draws {} times as much on the gold passage as on the "
+                                     "others, relative to uniform attention (n = {})"
+                                   : "that of {} {} times (n = {})"),
         model->name, interval_text(*lift), lift->n));
   }
   return parts.empty() ? "" : " What can be said: " + joined(parts);

@@ -32,7 +32,7 @@ std::vector<Index> spread(Index n) {
 
 // A pass of an example: a step, or the finished sequence (t = -1).
 Received received_at(const Trace& trace, Index t, Index l) {
-  return t < 0 ? finished_received(trace, l) : step_received(trace, t, l, Rows::kAll);
+  return t < 0 ? finished_received(trace, l) : step_received(trace, t, l, Rows::kRead);
 }
 
 // The anchor that stands out most from its null, or -1.
@@ -120,9 +120,10 @@ Section anchors_section(const StudyView& view) {
   table.columns.push_back(number_column("layer"));
   table.columns.push_back({.name = "token", .definition = "what stands there before the step"});
   table.columns.push_back(number_column("position"));
-  table.columns.push_back(number_column("× null",
-                                        "received attention over all rows ÷ what uniform attention under the "
-                                        "same mask would bring it (r/r⁰), mean over heads"));
+  table.columns.push_back(
+      number_column("× null",
+                    "attention received from the rows that are read at the step (from all rows of the "
+                    "finished sequence) ÷ what uniform attention would bring it (r/r⁰), mean over heads"));
   table.columns.push_back({.name = "class"});
   table.columns.push_back({.name = "region"});
   std::string samples;

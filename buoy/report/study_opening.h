@@ -14,7 +14,7 @@ Section questions_section(const StudyView& view);
 std::string questions_csv(const StudyResult& result);
 
 // Of every model's example: the strongest anchor of the first, middle and last step in a shallow, a middle
-// and a deep layer, over all rows; id "anchors".
+// and a deep layer, as the rows that are read see it; id "anchors".
 Section anchors_section(const StudyView& view);
 
 }  // namespace buoy

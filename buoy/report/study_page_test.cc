@@ -40,7 +40,7 @@ Trace some_trace(Writing writing, const std::string& model, Index sample, TraceS
   spike_finished(trace, {sample % 5}, 0.3);
   for (Index row = 0; row < trace.S() * trace.L(); ++row) {
     if (writing == Writing::kFillsMasks)
-      spike(trace.steps.received, row, trace.N(), {(row + sample) % trace.N()}, 0.3);
+      spike(trace.steps.received_read, row, trace.N(), {(row + sample) % trace.N()}, 0.3);
   }
   return trace;
 }
