@@ -104,11 +104,24 @@ std::string source_of(const Page& page) {
                      escape_html(s.url), escape_html(s.text), escape_html(s.after));
 }
 
+// A number is not parted from its sign, nor n from its count.
+std::string unbroken(std::string text) {
+  struct Pair {
+    std::string_view from, to;
+  };
+  for (const auto& [from, to] : {Pair{" %", "&nbsp;%"}, Pair{"n = ", "n&nbsp;=&nbsp;"}}) {
+    for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
+      text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
 std::string findings_of(const Page& page) {
   if (page.findings.empty()) return "";
   std::string out = "<section id=\"found\">\n<h2>What was found</h2>\n<ol class=\"found\">\n";
   for (const Finding& f : page.findings) {
-    out += fmt::format("<li><strong>{}</strong> {}</li>\n", escape_html(f.question), escape_html(f.answer));
+    out += fmt::format("<li><strong>{}</strong> {}</li>\n", escape_html(f.question),
+                       unbroken(escape_html(f.answer)));
   }
   return out + "</ol>\n</section>\n";
 }

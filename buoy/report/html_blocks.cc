@@ -56,8 +56,12 @@ std::string html_of(const FigureBlock& figure, InlineFigures& figures) {
                      escape_html(figure.caption), files);
 }
 
-// Names such as mini-mdm are not broken at their hyphens.
+// Names such as mini-mdm are not broken at their hyphens, nor a short verdict after its sign.
 bool is_name(std::string_view text) {
+  constexpr std::size_t kLongestVerdict = 20;
+  const auto begins = [&](std::string_view sign) { return text.starts_with(sign); };
+  if (text.size() <= kLongestVerdict && (begins("✓ ") || begins("✗ ") || begins("? ") || begins("– ")))
+    return true;
   constexpr std::size_t kLongest = 40;  // longer ones would push the other columns out of sight
   return text.size() <= kLongest && text.find('-') != text.npos && text.find(' ') == text.npos;
 }
