@@ -46,7 +46,9 @@ TEST_F(WholeCommand, HelpFitsTheWindow) {
         // A word, or a quoted one, cannot be broken.
         const bool breakable = line.find(' ', line.find_first_not_of(' ')) != line.npos;
         const bool quoted = line.find_first_of("'\"") != line.npos;
-        if (breakable && !quoted) EXPECT_LE(count_code_points(line), columns) << line;
+        if (breakable && !quoted) {
+          EXPECT_LE(count_code_points(line), columns) << line;
+        }
       }
     }
   }
