@@ -35,7 +35,7 @@ expect 0 '"history":\[\[5,6,7,' generate -m "$work/m" --ids 5,6,7 --gen_length=4
 expect 0 '^[0-9]+(,[0-9]+){15}$' generate -m "$work/m" --ids 5,6,7 --gen-length 16
 expect 0 'family +LLaDA' inspect -m "$work/m"
 expect 0 '"parameters": 1' inspect -m "$work/m" --json
-expect 0 '^  logits +f32 +\[' inspect "$goldens/llada/golden.npz"
+expect 0 '^  logits +float32 +\[48,304\]$' inspect "$goldens/llada/golden.npz"
 expect 2 '^buoy: --model excludes PATH$' inspect "$work/m" --model mini-mdm
 expect 0 'on cpu: 6 checks, 0 failed' verify -m "$work/m" --golden "$work/m/golden.npz"
 expect 0 'on reference: 6 checks, 0 failed' verify -m "$work/m" --golden "$work/m/golden.npz" --device reference

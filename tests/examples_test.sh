@@ -63,7 +63,7 @@ offers 'drift,flow' buoy analyze --only drift,fl
 offers 'search' buoy index micro.db sea
 offers '--passage-words' buoy index micro.db add --pass
 offers 'bash' buoy completion ba
-offers 'stress study' buoy help st
+offers 'study stress' buoy help st
 complete -p buoy >/dev/null || note "bash knows no completion of buoy"
 
 echo "$read_count examples read, $run_count run, $failures failures"

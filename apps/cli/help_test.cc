@@ -61,7 +61,7 @@ TEST_F(WholeCommand, EveryOptionStandsInHelpManualAndCompletions) {
   const std::string fish = completion_script(command.info(), "fish");
   for (const VerbInfo& verb : command.verbs()) {
     const std::string help = command.help({{verb.name}}, 80);
-    EXPECT_NE(bash.find(" " + verb.name), bash.npos) << verb.name;
+    EXPECT_NE(bash.find("'" + verb.name + "') options="), bash.npos) << verb.name;
     EXPECT_NE(zsh.find("'" + verb.name + ":"), zsh.npos) << verb.name;
     EXPECT_NE(fish.find("-a " + verb.name + " "), fish.npos) << verb.name;
     for (const OptionInfo& option : verb.options) {
@@ -85,7 +85,8 @@ TEST(Wrap, BreaksAtSpacesAndIndentsEveryLine) {
 }
 
 TEST(WrapShell, StaysOneCommandAndLeavesQuotesWhole) {
-  EXPECT_EQ(wrap_shell("buoy x --text 'a b c' -o out", 20),
+  EXPECT_EQ(wrap_shell("buoy x --text 'a b c' -o out", 20), "  buoy x --text \\\n      'a b c' -o out");
+  EXPECT_EQ(wrap_shell("buoy x --text 'a b c' -o out", 19),
             "  buoy x --text \\\n      'a b c' -o \\\n      out");
   EXPECT_EQ(wrap_shell("buoy x", 20), "  buoy x");
 }

@@ -51,7 +51,7 @@ std::string arrays_text(const NpzArrays& arrays) {
   for (const auto& [name, array] : arrays) longest = std::max(longest, name.size());
   std::string text;
   for (const auto& [name, array] : arrays) {
-    text += fmt::format("  {:<{}}  {:<6} {}\n", name, longest, type_of(array), to_string(array.shape));
+    text += fmt::format("  {:<{}}  {:<7}  {}\n", name, longest, type_of(array), to_string(array.shape));
   }
   return text;
 }

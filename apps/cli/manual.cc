@@ -102,7 +102,7 @@ folder that holds huggingface/hub.
 }  // namespace
 
 std::string manual_page(const VerbInfo& command, std::string_view version) {
-  std::string page = fmt::format(".TH BUOY 1 \"\" \"buoy {}\" \"User Commands\"\n", roff(version));
+  std::string page = fmt::format(".TH BUOY 1 \"\" \"buoy {}\" \"User Commands\"\n.ad l\n", roff(version));
   page += fmt::format(".SH NAME\n{} \\- watches the attention of language models\n", command.name);
   page += ".SH SYNOPSIS\n\\fBbuoy\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR]\n.br\n\\fBbuoy \\-\\-version\\fR\n";
   page += fmt::format(".SH DESCRIPTION\n{}\n", roff(command.summary));
