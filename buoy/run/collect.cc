@@ -77,6 +77,9 @@ Json to_json(const CollectOptions& options) {
 
 std::string describe(const AnchorOptions& options) {
   if (options.rule == AnchorRule::kTopK) return fmt::format("topk, k = {}", options.k);
+  if (options.rule == AnchorRule::kExcess) {
+    return fmt::format("excess, ε = {}, lift ≥ {}", options.epsilon, options.min_lift);
+  }
   return fmt::format("{}, ε = {}", name_of(options.rule), options.epsilon);
 }
 
