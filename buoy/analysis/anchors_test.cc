@@ -24,7 +24,7 @@ const std::vector<double> kEven24(24, 1.0 / 24);
 
 TEST(Anchors, ExcessFindsWhatStandsOut) {
   EXPECT_EQ(find_anchors(row_with(24, {7}, 0.5), kEven24, {}), Positions{7});
-  EXPECT_EQ(find_anchors(row_with(24, {19, 3}, 0.01), kEven24, {}), (Positions{3, 19}));
+  EXPECT_EQ(find_anchors(row_with(24, {19, 3}, 0.1), kEven24, {}), (Positions{3, 19}));
 }
 
 TEST(Anchors, EqualPeaksPassUntilTheirDeviationReachesEpsilon) {
@@ -48,7 +48,7 @@ TEST(Anchors, ExcessIgnoresDeviationsOfTheSizeOfRounding) {
   just[5] += 1e-5 / 24;
   for (const AnchorRule rule : {AnchorRule::kExcess, AnchorRule::kSigma}) {
     EXPECT_TRUE(find_anchors(nearly, kEven24, {.rule = rule}).empty());
-    EXPECT_EQ(find_anchors(just, kEven24, {.rule = rule}), Positions{5});
+    EXPECT_EQ(find_anchors(just, kEven24, {.rule = rule, .min_lift = 1}), Positions{5});
   }
 }
 
@@ -58,7 +58,7 @@ TEST(Anchors, ExcessIsMeasuredFromTheNull) {
   row[0] -= 0.01;
   row[30] += 0.01;  // still far below row[0]
   ASSERT_GT(row[0], 2 * row[30]);
-  EXPECT_EQ(find_anchors(row, null, {}), Positions{30});
+  EXPECT_EQ(find_anchors(row, null, {.min_lift = 1}), Positions{30});
   EXPECT_EQ(largest_excess(row, null), 30);
   EXPECT_EQ(largest_excess(null, null), -1);
 }

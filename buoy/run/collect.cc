@@ -86,7 +86,8 @@ std::string describe(const AnchorOptions& options) {
 void collect(StudyResult& result, Trace trace, const std::string& data) {
   StudiedModel& model = model_of(result, trace);
   const TraceHeader& h = trace.header;
-  const SampleKey key{.model = h.model, .data = data, .task = h.task, .sample = h.sample};
+  const SampleKey key{
+      .model = h.model, .data = data, .task = h.task, .sample = h.sample, .question = h.question};
   const TraceWithNull traces(trace);
   const std::string gold = gold_label(trace.regions);
   for (const Analysis* analysis : result.options.analyses) {
@@ -94,7 +95,11 @@ void collect(StudyResult& result, Trace trace, const std::string& data) {
     result.table.add(key, measured);
     result.layer_means.add(key, mean_over_layers(measured));
     if (analysis->name == "flow" && !gold.empty()) {
-      result.by_gold.add({.model = h.model, .data = gold, .task = h.task, .sample = data + "/" + h.sample},
+      result.by_gold.add({.model = h.model,
+                          .data = gold,
+                          .task = h.task,
+                          .sample = data + "/" + h.sample,
+                          .question = h.question},
                          measured);
     }
   }
