@@ -26,9 +26,11 @@ for model in mini-mdm mini-arm; do
   "$python" -B "$root/tests/numpy/compare.py" "$work/$model-tables" "${files[@]}" || failed=1
 done
 
-# The permutation test needs samples, not matrices.
+# The permutation test and the intervals need samples, not matrices.
 echo "== tasks"
 run "$buoy" trace --model mini-arm --data "$root/data/micro_test.jsonl" --gen-length 4 --limit 20 -o "$work/tasks"
 run "$buoy" analyze "$work/tasks" -o "$work/tasks-tables"
 "$python" -B "$root/tests/numpy/tasks.py" "$work/tasks-tables" || failed=1
+echo "== intervals"
+"$python" -B "$root/tests/numpy/intervals.py" "$work/tasks-tables" || failed=1
 exit $failed

@@ -141,6 +141,8 @@ grep -q "default-src 'none'" "$work/out/report.html" || note "the report has no 
 expect 1 'analyse one model at a time' analyze "$work/traces" "$work/arm.npz" -o "$work/none"
 expect 2 'absorbtion' analyze "$work/traces" --only absorbtion -o "$work/none"
 expect 2 'no effect with --anchors topk' analyze "$work/traces" --anchors topk --epsilon 2 -o "$work/none"
+expect 2 'min-lift has no effect with --anchors sigma' analyze "$work/traces" --anchors sigma --min-lift 2 -o "$work/none"
+expect 2 'min-lift' analyze "$work/traces" --min-lift -1 -o "$work/none"
 expect 1 'is not a trace|has no array "header"' analyze "$goldens/llada/golden.npz" -o "$work/none"
 head -c 20000 "$work/arm.npz" >"$work/cut.npz"; expect 1 'cut.npz: ' analyze "$work/cut.npz" -o "$work/none"
 expect 0 'report.html$' study "${quick[@]}" --only drift,flow --steps 2 -o "$work/study"

@@ -16,6 +16,9 @@ void AnalysisFlags::add_to(Verb& verb) {
 
       .group(group);
   verb.option("--epsilon", &epsilon, "Threshold of excess, sigma and offset").above(0).group(group);
+  verb.option("--min-lift", &min_lift, "What an anchor of the rule excess receives at least, times its null")
+      .at_least(0)
+      .group(group);
   verb.option("--top-anchors", &k, "How many with --anchors topk").at_least(1).group(group);
 }
 
@@ -29,12 +32,15 @@ CollectOptions AnalysisFlags::options() const {
   if (topk && verb_->given("--epsilon")) fail_usage("--epsilon has no effect with --anchors topk");
   if (!topk && verb_->given("--top-anchors"))
     fail_usage("--top-anchors has no effect without --anchors topk");
-  made.analysis.anchors = {.rule = *parse_anchor_rule(anchor_rule), .epsilon = epsilon, .k = k};
+  if (anchor_rule != "excess" && verb_->given("--min-lift"))
+    fail_usage("--min-lift has no effect with --anchors {}", anchor_rule);
+  made.analysis.anchors = {
+      .rule = *parse_anchor_rule(anchor_rule), .epsilon = epsilon, .min_lift = min_lift, .k = k};
   return made;
 }
 
 std::string AnalysisFlags::given() const {
-  for (const char* flag : {"--only", "--anchors", "--epsilon", "--top-anchors"}) {
+  for (const char* flag : {"--only", "--anchors", "--epsilon", "--min-lift", "--top-anchors"}) {
     if (verb_->given(flag)) return flag;
   }
   return "";

@@ -13,10 +13,10 @@ namespace buoy {
 struct AnalysisFlags {
   std::vector<std::string> only;
   std::string anchor_rule = "excess";
-  double epsilon = 3;
+  double epsilon = 3, min_lift = 2;
   Index k = 5;
 
-  // Adds --only, --anchors, --epsilon and --top-anchors.
+  // Adds --only, --anchors, --epsilon, --min-lift and --top-anchors.
   void add_to(Verb& verb);
   // Throws UsageError for names that do not exist and for numbers without effect.
   CollectOptions options() const;

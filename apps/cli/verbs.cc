@@ -52,6 +52,7 @@ void add_verbs(Command& command) {
   add_intervene(command);
   add_index(command);
   add_export(command);
+  add_shuffle(command);
   add_inspect(command);
   add_verify(command);
   add_world(command);

@@ -47,6 +47,16 @@ Index largest(std::span<const double> values) {
   return std::ranges::max_element(values) - values.begin();  // the first of equals
 }
 
+std::vector<Index> by_excess(std::span<const double> received, std::span<const double> null,
+                             const AnchorOptions& options) {
+  const std::vector<double> excess = excess_of(received, null);
+  const Spread spread = spread_of(excess);
+  if (is_flat(spread, excess.size())) return {};
+  std::vector<Index> found = above(excess, options.epsilon * spread.deviation);
+  std::erase_if(found, [&](Index j) { return received[j] < options.min_lift * null[j]; });
+  return found;
+}
+
 std::vector<Index> by_offset(std::span<const double> received, double epsilon) {
   const double total = std::accumulate(received.begin(), received.end(), 0.0);
   const double others = std::max(1.0, static_cast<double>(received.size()) - 1);
@@ -84,15 +94,14 @@ std::vector<Index> find_anchors(std::span<const double> received, std::span<cons
   if (!(options.epsilon >= 0)) {
     fail_usage("anchors: got epsilon {}, expected a number of at least 0", options.epsilon);
   }
+  if (!(options.min_lift >= 0)) {
+    fail_usage("anchors: got a least lift of {}, expected a number of at least 0", options.min_lift);
+  }
   if (options.k < 1) fail_usage("anchors: got k = {}, expected at least 1", options.k);
   if (received.empty()) return {};
   switch (options.rule) {
-    case AnchorRule::kExcess: {
-      const std::vector<double> excess = excess_of(received, null);
-      const Spread spread = spread_of(excess);
-      return is_flat(spread, excess.size()) ? std::vector<Index>{}
-                                            : above(excess, options.epsilon * spread.deviation);
-    }
+    case AnchorRule::kExcess:
+      return by_excess(received, null, options);
     case AnchorRule::kSigma: {
       const Spread spread = spread_of(received);
       return is_flat(spread, received.size())

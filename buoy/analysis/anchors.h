@@ -13,7 +13,7 @@ namespace buoy {
 
 // With r the received attention of a row, r⁰ that of the null model and e = r − r⁰:
 enum class AnchorRule {
-  kExcess,  // e_j > ε·std(e)
+  kExcess,  // e_j > ε·std(e) and r_j ≥ λ·r⁰_j
   kSigma,   // r_j > mean(r) + ε·std(r)
   kOffset,  // r_j > mean of the others + ε; the largest column where none passes
   kTopK,    // the k largest r_j
@@ -25,8 +25,9 @@ std::optional<AnchorRule> parse_anchor_rule(std::string_view name);
 
 struct AnchorOptions {
   AnchorRule rule = AnchorRule::kExcess;
-  double epsilon = 3;  // all rules but kTopK
-  Index k = 5;         // kTopK
+  double epsilon = 3;   // all rules but kTopK
+  double min_lift = 2;  // λ of kExcess: what stands out of a nearly flat row is no anchor for that
+  Index k = 5;          // kTopK
 };
 
 // Deviations below kFlat/N are rounding: such a row is flat.
@@ -36,7 +37,7 @@ inline constexpr double kFlat = 1e-6;
 // add up to
 // 1. Standard deviations are those of the population. kExcess finds nothing in a flat excess; neither does
 // kSigma in a flat row, so that the two agree wherever the null is constant. Equals go to the lowest
-// position. Throws UsageError for an epsilon that is negative or no number and for k < 1.
+// position. Throws UsageError for an epsilon or min_lift that is negative or no number and for k < 1.
 std::vector<Index> find_anchors(std::span<const double> received, std::span<const double> null,
                                 const AnchorOptions& options);
 

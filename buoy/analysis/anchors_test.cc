@@ -24,7 +24,7 @@ const std::vector<double> kEven24(24, 1.0 / 24);
 
 TEST(Anchors, ExcessFindsWhatStandsOut) {
   EXPECT_EQ(find_anchors(row_with(24, {7}, 0.5), kEven24, {}), Positions{7});
-  EXPECT_EQ(find_anchors(row_with(24, {19, 3}, 0.01), kEven24, {}), (Positions{3, 19}));
+  EXPECT_EQ(find_anchors(row_with(24, {19, 3}, 0.1), kEven24, {}), (Positions{3, 19}));
 }
 
 TEST(Anchors, EqualPeaksPassUntilTheirDeviationReachesEpsilon) {
@@ -48,7 +48,7 @@ TEST(Anchors, ExcessIgnoresDeviationsOfTheSizeOfRounding) {
   just[5] += 1e-5 / 24;
   for (const AnchorRule rule : {AnchorRule::kExcess, AnchorRule::kSigma}) {
     EXPECT_TRUE(find_anchors(nearly, kEven24, {.rule = rule}).empty());
-    EXPECT_EQ(find_anchors(just, kEven24, {.rule = rule}), Positions{5});
+    EXPECT_EQ(find_anchors(just, kEven24, {.rule = rule, .min_lift = 1}), Positions{5});
   }
 }
 
@@ -58,7 +58,7 @@ TEST(Anchors, ExcessIsMeasuredFromTheNull) {
   row[0] -= 0.01;
   row[30] += 0.01;  // still far below row[0]
   ASSERT_GT(row[0], 2 * row[30]);
-  EXPECT_EQ(find_anchors(row, null, {}), Positions{30});
+  EXPECT_EQ(find_anchors(row, null, {.min_lift = 1}), Positions{30});
   EXPECT_EQ(largest_excess(row, null), 30);
   EXPECT_EQ(largest_excess(null, null), -1);
 }
@@ -124,7 +124,31 @@ TEST(Anchors, RulesAreNamed) {
   EXPECT_FALSE(parse_anchor_rule("Sigma"));
 }
 
+TEST(Anchors, ExcessAsksForALiftBesideTheDeviations) {
+  std::vector<double> row(50, 1.0 / 50), even = row;  // one key at 1.5 times uniform: seven deviations
+  row[7] *= 1.5;
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] -= j == 7 ? 0 : 0.01 / 49;
+  EXPECT_TRUE(find_anchors(row, even, {}).empty());
+  EXPECT_EQ(find_anchors(row, even, {.min_lift = 1.5 - 1e-9}), Positions{7}) << "at least, not more than";
+  EXPECT_TRUE(find_anchors(row, even, {.min_lift = 1.5 + 1e-9}).empty());
+  EXPECT_EQ(find_anchors(row, even, {.min_lift = 0}), Positions{7});
+  EXPECT_EQ(find_anchors(row, even, {.rule = AnchorRule::kSigma}), Positions{7})
+      << "the paper's rule asks none";
+  EXPECT_EQ(find_anchors(row_with(50, {7}, 0.3), even, {}), Positions{7});
+}
+
+TEST(Anchors, LiftIsOverTheNullOfTheSameKey) {
+  std::vector<double> null(40, 0.5 / 39), row(40, 0.3 / 38);  // the mask alone gives the first key half
+  null[0] = 0.5;
+  row[0] = 0.6;
+  row[9] = 0.1;
+  EXPECT_EQ(find_anchors(row, null, {.epsilon = 1}), Positions{9}) << "0.6 is much, but 1.2 times 0.5";
+  EXPECT_EQ(find_anchors(row, null, {.epsilon = 1, .min_lift = 1}), (Positions{0, 9}));
+}
+
 TEST(Anchors, SenselessOptionsAreRefused) {
+  EXPECT_THROW(find_anchors(kEven24, kEven24, {.min_lift = -1}), UsageError);
+  EXPECT_THROW(find_anchors(kEven24, kEven24, {.min_lift = std::nan("")}), UsageError);
   EXPECT_THROW(find_anchors(kEven24, kEven24, {.epsilon = -1}), UsageError);
   EXPECT_THROW(find_anchors(kEven24, kEven24, {.epsilon = std::nan("")}), UsageError);
   EXPECT_THROW(find_anchors(kEven24, kEven24, {.rule = AnchorRule::kTopK, .k = 0}), UsageError);

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "buoy/base/error.h"
 #include "buoy/base/random.h"
 
 namespace buoy {
 namespace {
+
+constexpr double kTail = (1 - kConfidence) / 2;
 
 // sums[b] += Σ_i values[i] · counts(i)[b]. Four samples at a time: this loop waits for `sums` more than it
 // computes.
@@ -64,8 +67,8 @@ Resamples::Resamples(Index n) : n_(n), counts_(n * kResamples) {
   }
 }
 
-std::span<const float> Resamples::counts(Index sample) const {
-  return std::span(counts_).subspan(sample * kResamples, kResamples);
+std::span<const float> Resamples::counts(Index unit) const {
+  return std::span(counts_).subspan(unit * kResamples, kResamples);
 }
 
 std::optional<double> ratio_of(const Ratios& ratios) {
@@ -103,11 +106,52 @@ std::vector<double> resample(const Ratios& ratios, const Resamples& resamples) {
   return out;
 }
 
+std::vector<double> influence_of(const Ratios& ratios, double ratio) {
+  double weights = 0;
+  for (const double weight : ratios.weights) weights += weight;
+  std::vector<double> out = remainders(ratios, ratio);
+  for (double& u : out) u *= static_cast<double>(out.size()) / weights;
+  return out;
+}
+
+Studentised::Studentised(double estimate, std::span<const double> influence, const Resamples& resamples)
+    : estimate_(estimate) {
+  check(std::ssize(influence) == resamples.n(), "there is one influence per unit that is resampled");
+  const double n = static_cast<double>(influence.size());
+  std::vector<double> squares;
+  for (const double u : influence) squares.push_back(u * u);
+  const double variance = std::accumulate(squares.begin(), squares.end(), 0.0) / n;
+  if (n < 2 || variance == 0) return;
+  std::vector<double> means(kResamples), moments(kResamples);
+  accumulate(influence, resamples, means);
+  accumulate(squares, resamples, moments);
+  const auto error = [&](double v) { return std::sqrt((v + variance / n) / (n - 1)); };
+  error_ = error(variance);
+  for (Index b = 0; b < kResamples; ++b) {
+    const double mean = means[b] / n;
+    t_.push_back(mean / error(std::max(0.0, moments[b] / n - mean * mean)));
+  }
+}
+
+Interval Studentised::interval() const {
+  if (t_.empty()) return {.lo = estimate_, .hi = estimate_};
+  std::vector<double> t = t_;
+  return {.lo = estimate_ - quantile(t, 1 - kTail) * error_, .hi = estimate_ - quantile(t, kTail) * error_};
+}
+
+double Studentised::p(double value) const {
+  if (t_.empty()) return 1;
+  const double t = (estimate_ - value) / error_;
+  const auto above = std::ranges::count_if(t_, [&](double other) { return other >= t; });
+  const auto below = std::ranges::count_if(t_, [&](double other) { return other <= t; });
+  const double tail = static_cast<double>(1 + std::min(above, below)) / static_cast<double>(1 + kResamples);
+  return std::min(1.0, 2 * tail);
+}
+
 Interval percentile_interval(std::vector<double> estimates, double otherwise) {
   std::erase_if(estimates, [](double x) { return !std::isfinite(x); });
   if (estimates.empty()) return {.lo = otherwise, .hi = otherwise};
-  const double tail = (1 - kConfidence) / 2;
-  return {.lo = quantile(estimates, tail), .hi = quantile(estimates, 1 - tail)};
+  return {.lo = quantile(estimates, kTail), .hi = quantile(estimates, 1 - kTail)};
 }
 
 }  // namespace buoy

@@ -15,10 +15,12 @@ Index shared(const AnchorSet& a, const AnchorSet& b) {
   return std::ssize(both);
 }
 
-double jaccard_distance(const AnchorSet& a, const AnchorSet& b) {
+// Adds 1 − Jaccard of the two sets to `distance`. Two empty sets have none: `both_empty` counts them.
+void compare(const AnchorSet& a, const AnchorSet& b, Mean& distance, Mean& both_empty) {
   const Index both = shared(a, b);
   const Index either = std::ssize(a.positions) + std::ssize(b.positions) - both;
-  return either == 0 ? 0 : 1 - static_cast<double>(both) / static_cast<double>(either);
+  both_empty.add(either == 0 ? 1 : 0);
+  if (either > 0) distance.add(1 - static_cast<double>(both) / static_cast<double>(either));
 }
 
 struct Point {
@@ -56,7 +58,7 @@ Course course_of(std::span<const AnchorSet> sets, Index l, Index L) {
 }
 
 struct LayerDrift {
-  Mean turnover, both_empty, float_index, lifetime, first_token, count;
+  Mean turnover, both_empty, float_index, float_both_empty, lifetime, first_token, count;
   std::vector<Point> centres;
 };
 
@@ -68,14 +70,13 @@ LayerDrift follow(const Course& course, std::span<const Index> steps) {
     out.count.add(static_cast<double>(now.positions.size()));
     out.first_token.add(now.peak == 0 ? 1 : 0);
     if (now.centre) out.centres.push_back({static_cast<double>(steps[t]), *now.centre});
-    if (!course.above.empty()) out.float_index.add(jaccard_distance(now, *course.above[t]));
+    if (!course.above.empty()) compare(now, *course.above[t], out.float_index, out.float_both_empty);
     members += std::ssize(now.positions);
     runs += std::ssize(now.positions);
     if (t == 0) continue;
     const AnchorSet& before = *course.here[t - 1];
     runs -= shared(before, now);
-    out.turnover.add(jaccard_distance(before, now));
-    out.both_empty.add(before.positions.empty() && now.positions.empty() ? 1 : 0);
+    compare(before, now, out.turnover, out.both_empty);
   }
   if (steps.size() > 1 && runs > 0) out.lifetime = {.sum = static_cast<double>(members), .n = runs};
   return out;
@@ -111,6 +112,7 @@ Measurements drift(const Trace& trace, const AnalysisOptions& options) {
       add("turnover", found.turnover);
       add("both_empty", found.both_empty);
       add("float_index", found.float_index);
+      add("float_both_empty", found.float_both_empty);
       add("lifetime", found.lifetime);
       add("first_token_share", found.first_token);
       add("anchor_count", found.count);

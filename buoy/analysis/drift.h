@@ -22,9 +22,11 @@ std::vector<AnchorSet> anchor_sets(const Trace& trace, const AnchorOptions& opti
 
 // Per layer, with part "read" (rows whose logits were read) and "all" (all rows); steps are the recorded
 // ones:
-//   turnover           1 − Jaccard of the sets of consecutive steps, mean over pairs; 0 where both are empty
-//   both_empty         share of those pairs in which both sets are empty
+//   turnover           1 − Jaccard of the sets of consecutive steps, mean over the pairs that are not both
+//                      empty; nothing where all are
+//   both_empty         share of all pairs in which both sets are empty
 //   float_index        the same as turnover, of this layer and the next recorded one, mean over steps
+//   float_both_empty   as both_empty, of the pairs of float_index
 //   lifetime           mean number of consecutive steps for which a position stays an anchor
 //   drift_per_step     least-squares slope of the centre against the pass number, in positions; steps without
 //   a

@@ -65,12 +65,21 @@ TEST(Drift, TurnoverIsOneMinusJaccard) {
   EXPECT_NEAR(read(trace_with({{3, 5}, {5}}), "turnover"), 1 - 1.0 / 2, kTolerance);
 }
 
-TEST(Drift, PairsOfEmptySetsTurnNothingOverAndAreCounted) {
+TEST(Drift, PairsOfEmptySetsHaveNoTurnoverAndAreCountedApart) {
   const Trace trace = trace_with({{}, {}, {6}, {}, {}});
   EXPECT_EQ(read(trace, "both_empty"), 0.5);
-  EXPECT_EQ(read(trace, "turnover"), 0.5);
+  EXPECT_EQ(read(trace, "turnover"), 1) << "of the two pairs that have an anchor";
+  EXPECT_EQ(read(trace, "float_both_empty", 0), 0.8) << "one step of five has anchors";
   EXPECT_EQ(read(trace, "anchor_count"), 0.2);
   EXPECT_FALSE(has(trace, "drift_per_step")) << "one step with anchors has no slope";
+}
+
+TEST(Drift, WithoutAnyAnchorThereIsNoTurnover) {
+  const Trace trace = trace_with({{}, {}, {}});
+  EXPECT_FALSE(has(trace, "turnover"));
+  EXPECT_FALSE(has(trace, "float_index", 0));
+  EXPECT_EQ(read(trace, "both_empty"), 1);
+  EXPECT_EQ(read(trace, "float_both_empty", 0), 1);
 }
 
 TEST(Drift, LifetimeIsTheMeanLengthOfRuns) {

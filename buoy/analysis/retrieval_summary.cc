@@ -19,8 +19,8 @@ struct Head {
 
 std::vector<Head> heads_of(const SampleTable& table, const Group& group, const RetrievalScore& score) {
   std::vector<Head> heads;
-  const std::vector<Index> chosen = table.select(group);
-  const Resamples resamples(std::ssize(chosen));
+  const std::vector<Index> chosen = table.select(group), questions = table.questions_of(chosen);
+  const Resamples resamples(questions.empty() ? 0 : std::ranges::max(questions) + 1);
   for (const auto& [key, column] : table.columns()) {
     if (key.quantity != score.quantity || key.part != score.part || key.head < 0) continue;
     const DenseColumn numbers = dense(column, chosen);
@@ -29,7 +29,7 @@ std::vector<Head> heads_of(const SampleTable& table, const Group& group, const R
     heads.push_back({.layer = key.layer,
                      .samples = numbers.n(),
                      .mean = *mean,
-                     .resampled = resample(numbers.ratios(), resamples)});
+                     .resampled = resample(by_question(numbers, questions).ratios(), resamples)});
   }
   return heads;
 }

@@ -19,7 +19,7 @@ struct HeadShare {
   Index heads = 0;    // that were looked at
   Index samples = 0;  // of the group that have the score at all
   double share = 0;   // of heads whose mean score exceeds the threshold
-  Interval interval;  // samples resampled, head means and counts computed anew
+  Interval interval;  // percentiles: questions resampled, head means and counts computed anew
 };
 
 // Which score: "copy", "copy_wu", "mass" or "lift", on "all" samples or the "correct" ones.

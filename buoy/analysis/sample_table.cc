@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
 #include <tuple>
 
 #include "buoy/analysis/mean.h"
@@ -28,8 +30,64 @@ Summary named(const ColumnKey& key) {
   return {.quantity = key.quantity, .layer = key.layer, .head = key.head, .part = key.part};
 }
 
-void set_interval(Summary& summary, std::vector<double> estimates) {
-  const Interval interval = percentile_interval(std::move(estimates), summary.mean);
+// Questions differ in how many of them have a number; the draws for each count are made once.
+class ResamplesBySize {
+ public:
+  const Resamples& of(Index n) {
+    const auto [at, is_new] = made_.try_emplace(n);
+    if (is_new) at->second = std::make_unique<Resamples>(n);
+    return *at->second;
+  }
+
+ private:
+  std::map<Index, std::unique_ptr<Resamples>> made_;
+};
+
+// Only the questions that have a number in one of the columns are units: the others would count as units that
+// never vary.
+struct Sides {
+  DenseColumn a, b;  // b may be empty
+};
+
+void drop_empty(Sides& sides) {
+  std::size_t kept = 0;
+  const bool two = !sides.b.weights.empty();
+  for (std::size_t q = 0; q < sides.a.weights.size(); ++q) {
+    if (sides.a.weights[q] == 0 && (!two || sides.b.weights[q] == 0)) continue;
+    for (DenseColumn* side : {&sides.a, &sides.b}) {
+      if (side->weights.empty()) continue;
+      side->values[kept] = side->values[q];
+      side->weights[kept] = side->weights[q];
+    }
+    ++kept;
+  }
+  for (DenseColumn* side : {&sides.a, &sides.b}) {
+    if (side->weights.empty()) continue;
+    side->values.resize(kept);
+    side->weights.resize(kept);
+  }
+}
+
+// Of a, or of a − b where there is a b; by question.
+std::optional<Estimate> estimate_of(Sides sides, ResamplesBySize& resamples) {
+  drop_empty(sides);
+  const bool two = !sides.b.weights.empty();
+  const auto mean_a = ratio_of(sides.a.ratios());
+  const auto mean_b = two ? ratio_of(sides.b.ratios()) : std::optional(0.0);
+  if (!mean_a || !mean_b) return std::nullopt;
+  std::vector<double> influence = influence_of(sides.a.ratios(), *mean_a);
+  if (two) {
+    const std::vector<double> of_b = influence_of(sides.b.ratios(), *mean_b);
+    for (std::size_t q = 0; q < influence.size(); ++q) influence[q] -= of_b[q];
+  }
+  const double mean = *mean_a - *mean_b;
+  return Estimate{.questions = two ? std::min(sides.a.n(), sides.b.n()) : sides.a.n(),
+                  .mean = mean,
+                  .bootstrap = Studentised(mean, influence, resamples.of(std::ssize(influence)))};
+}
+
+void set_interval(Summary& summary, const Estimate& estimate) {
+  const Interval interval = estimate.bootstrap.interval();
   summary.lo = interval.lo;
   summary.hi = interval.hi;
 }
@@ -110,10 +168,24 @@ std::vector<Index> SampleTable::select(const Group& group) const {
   return chosen;
 }
 
+std::vector<Index> SampleTable::questions_of(std::span<const Index> samples) const {
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, Index> numbers;
+  std::vector<Index> out;
+  for (const Index i : samples) {
+    const SampleKey& key = samples_[static_cast<std::size_t>(i)];
+    // A sample without a question is its own, the same for all models.
+    const auto name = key.question.empty()
+                          ? std::tuple(key.question, key.data, key.task, key.sample)
+                          : std::tuple(key.question, std::string(), std::string(), std::string());
+    out.push_back(numbers.try_emplace(name, std::ssize(numbers)).first->second);
+  }
+  return out;
+}
+
 std::vector<Summary> SampleTable::summaries(const Group& group, Intervals intervals) const {
   std::vector<Summary> out;
-  const std::vector<Index> chosen = select(group);
-  const Resamples resamples(std::ssize(chosen));
+  const std::vector<Index> chosen = select(group), questions = questions_of(chosen);
+  ResamplesBySize resamples;
   for (const auto& [key, column] : columns_) {
     const DenseColumn numbers = dense(column, chosen);
     const auto mean = ratio_of(numbers.ratios());
@@ -123,8 +195,12 @@ std::vector<Summary> SampleTable::summaries(const Group& group, Intervals interv
     summary.mean = *mean;
     summary.std = deviation_of(numbers.ratios());
     summary.null = numbers.null;
-    if (intervals == Intervals::kAll || key.head < 0)
-      set_interval(summary, resample(numbers.ratios(), resamples));
+    DenseColumn units = by_question(numbers, questions);
+    summary.questions = units.n();
+    if (intervals == Intervals::kAll || key.head < 0) {
+      if (const auto found = estimate_of({.a = std::move(units), .b = {}}, resamples))
+        set_interval(summary, *found);
+    }
     out.push_back(std::move(summary));
   }
   return out;
@@ -150,46 +226,76 @@ DenseColumn dense(const SampleTable::Column& column, std::span<const Index> samp
   return out;
 }
 
+DenseColumn by_question(const DenseColumn& column, std::span<const Index> questions) {
+  DenseColumn out{.null = column.null};
+  const Index count = questions.empty() ? 0 : *std::ranges::max_element(questions) + 1;
+  out.values.resize(static_cast<std::size_t>(count));
+  out.weights.resize(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    out.values[static_cast<std::size_t>(questions[i])] += column.values[i];
+    out.weights[static_cast<std::size_t>(questions[i])] += column.weights[i];
+  }
+  return out;
+}
+
 std::vector<Summary> paired_differences(const SampleTable& table, const Pairing& pairing) {
   std::vector<Summary> out;
   const Pairs pairs = pairs_of(table, pairing);
-  const Resamples resamples(std::ssize(pairs.a));
+  const std::vector<Index> questions = table.questions_of(pairs.a);
+  ResamplesBySize resamples;
   for (const auto& [key, column] : table.columns()) {
     DenseColumn a = dense(column, pairs.a), b = dense(column, pairs.b);
     keep_common(a, b);
-    const auto mean_a = ratio_of(a.ratios()), mean_b = ratio_of(b.ratios());
-    if (!mean_a || !mean_b) continue;
+    const auto found =
+        estimate_of({.a = by_question(a, questions), .b = by_question(b, questions)}, resamples);
+    if (!found) continue;
     Summary summary = named(key);
     summary.n = a.n();
-    summary.mean = *mean_a - *mean_b;
+    summary.questions = found->questions;
+    summary.mean = found->mean;
     summary.std = deviation_of_differences(a, b);
     if (a.null && b.null) summary.null = *a.null - *b.null;
-    std::vector<double> differences = resample(a.ratios(), resamples);
-    const std::vector<double> of_b = resample(b.ratios(), resamples);
-    for (std::size_t i = 0; i < of_b.size(); ++i) differences[i] -= of_b[i];
-    set_interval(summary, std::move(differences));
+    set_interval(summary, *found);
     out.push_back(std::move(summary));
   }
   return out;
 }
 
-std::optional<ColumnDifference> column_difference(const SampleTable& table, const Group& group,
-                                                  const ColumnKey& a, const ColumnKey& b) {
+std::optional<Estimate> estimate(const SampleTable& table, const Group& group, const ColumnKey& column) {
+  const auto found = table.columns().find(column);
+  if (found == table.columns().end()) return std::nullopt;
+  const std::vector<Index> chosen = table.select(group);
+  const DenseColumn numbers = dense(found->second, chosen);
+  ResamplesBySize resamples;
+  auto made = estimate_of({.a = by_question(numbers, table.questions_of(chosen)), .b = {}}, resamples);
+  if (made) made->n = numbers.n();
+  return made;
+}
+
+std::optional<Estimate> paired_estimate(const SampleTable& table, const Pairing& pairing,
+                                        const ColumnKey& column) {
+  const auto found = table.columns().find(column);
+  if (found == table.columns().end()) return std::nullopt;
+  const Pairs pairs = pairs_of(table, pairing);
+  const std::vector<Index> questions = table.questions_of(pairs.a);
+  DenseColumn a = dense(found->second, pairs.a), b = dense(found->second, pairs.b);
+  keep_common(a, b);
+  ResamplesBySize resamples;
+  auto made = estimate_of({.a = by_question(a, questions), .b = by_question(b, questions)}, resamples);
+  if (made) made->n = a.n();
+  return made;
+}
+
+std::optional<Estimate> difference_estimate(const SampleTable& table, const Group& group, const ColumnKey& a,
+                                            const ColumnKey& b) {
   const auto column_a = table.columns().find(a), column_b = table.columns().find(b);
   if (column_a == table.columns().end() || column_b == table.columns().end()) return std::nullopt;
-  const std::vector<Index> chosen = table.select(group);
+  const std::vector<Index> chosen = table.select(group), questions = table.questions_of(chosen);
   const DenseColumn of_a = dense(column_a->second, chosen), of_b = dense(column_b->second, chosen);
-  const auto mean_a = ratio_of(of_a.ratios()), mean_b = ratio_of(of_b.ratios());
-  if (!mean_a || !mean_b) return std::nullopt;
-  const Resamples resamples(std::ssize(chosen));
-  std::vector<double> differences = resample(of_a.ratios(), resamples);
-  const std::vector<double> resampled_b = resample(of_b.ratios(), resamples);
-  for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= resampled_b[i];
-  ColumnDifference out{.n = std::min(of_a.n(), of_b.n()), .mean = *mean_a - *mean_b};
-  const Interval interval = percentile_interval(std::move(differences), out.mean);
-  out.lo = interval.lo;
-  out.hi = interval.hi;
-  return out;
+  ResamplesBySize resamples;
+  auto made = estimate_of({.a = by_question(of_a, questions), .b = by_question(of_b, questions)}, resamples);
+  if (made) made->n = std::min(of_a.n(), of_b.n());
+  return made;
 }
 
 }  // namespace buoy

@@ -16,6 +16,9 @@ namespace buoy {
 
 struct SampleKey {
   std::string model, data, task, sample;
+  // Samples of one question are one unit when resampled, wherever they come from: other data, other models.
+  // Empty: the sample is a question by itself.
+  std::string question = {};
   friend auto operator<=>(const SampleKey&, const SampleKey&) = default;
 };
 
@@ -37,9 +40,10 @@ struct Summary {
   Index layer = -1, head = -1;
   std::string part;
   Index n = 0;                   // samples that have the quantity
+  Index questions = 0;           // that these samples ask; as many units are resampled
   double mean = 0;               // Σ value ÷ Σ weight
   double std = 0;                // of value ÷ weight over samples (n − 1); 0 for one sample
-  std::optional<double> lo, hi;  // percentile bootstrap, 95 %; nothing where no interval was asked for
+  std::optional<double> lo, hi;  // studentised bootstrap, 95 %; nothing where no interval was asked for
   std::optional<double> null;    // mean over those samples that have one
 };
 
@@ -71,6 +75,9 @@ class SampleTable {
   // Numbers of the group's samples, in the order of their keys.
   std::vector<Index> select(const Group& group) const;
 
+  // For each of these samples the number of its question, counted from 0 in the order in which they come.
+  std::vector<Index> questions_of(std::span<const Index> samples) const;
+
  private:
   std::vector<SampleKey> samples_;
   std::map<SampleKey, std::int32_t> numbers_;
@@ -92,18 +99,28 @@ struct Pairing {
   std::optional<std::string> data, task;
 };
 
+// Sums over the samples of each question, [number of questions]: what is resampled.
+DenseColumn by_question(const DenseColumn& column, std::span<const Index> questions);
+
 // a − b on the samples that both have, matched by data, task and sample: resampled together. Quantities that
 // only one of the two has do not appear. `null` is the difference of the nulls.
 std::vector<Summary> paired_differences(const SampleTable& table, const Pairing& pairing);
 
-struct ColumnDifference {
-  Index n = 0;  // samples of the quantity that fewer have
-  double mean = 0, lo = 0, hi = 0;
+// An estimate that a claim can rest on.
+struct Estimate {
+  Index n = 0;          // samples
+  Index questions = 0;  // of the side that fewer have
+  double mean = 0;
+  Studentised bootstrap;
 };
 
-// a − b of two quantities of one group, each over the samples that have it, resampled together. Nothing when
-// no sample has the one or the other.
-std::optional<ColumnDifference> column_difference(const SampleTable& table, const Group& group,
-                                                  const ColumnKey& a, const ColumnKey& b);
+// One quantity of one group; a − b of one quantity of two models, paired as in paired_differences(); a − b of
+// two quantities of one group, each over the samples that have it, resampled together. Nothing when no sample
+// has what it takes.
+std::optional<Estimate> estimate(const SampleTable& table, const Group& group, const ColumnKey& column);
+std::optional<Estimate> paired_estimate(const SampleTable& table, const Pairing& pairing,
+                                        const ColumnKey& column);
+std::optional<Estimate> difference_estimate(const SampleTable& table, const Group& group, const ColumnKey& a,
+                                            const ColumnKey& b);
 
 }  // namespace buoy

@@ -24,7 +24,8 @@ SampleKey key(const char* model, std::string sample, const char* task = "t") {
 
 bool same(const Summary& a, const Summary& b) {
   return a.quantity == b.quantity && a.layer == b.layer && a.head == b.head && a.part == b.part &&
-         a.n == b.n && a.mean == b.mean && a.std == b.std && a.lo == b.lo && a.hi == b.hi && a.null == b.null;
+         a.n == b.n && a.questions == b.questions && a.mean == b.mean && a.std == b.std && a.lo == b.lo &&
+         a.hi == b.hi && a.null == b.null;
 }
 
 TEST(SampleTable, MeansCountOnlySamplesThatHaveTheQuantity) {
@@ -37,8 +38,9 @@ TEST(SampleTable, MeansCountOnlySamplesThatHaveTheQuantity) {
   EXPECT_EQ(found[0].n, 2);
   EXPECT_EQ(found[0].mean, 2);
   EXPECT_NEAR(found[0].std, std::sqrt(2), 1e-12);
-  EXPECT_EQ(*found[0].lo, 1);
-  EXPECT_EQ(*found[0].hi, 3);
+  EXPECT_NEAR(*found[0].lo, 2 - std::sqrt(3), 1e-12) << "t is ±√2 where a sample is drawn twice, error √1.5";
+  EXPECT_NEAR(*found[0].hi, 2 + std::sqrt(3), 1e-12);
+  EXPECT_EQ(found[0].questions, 2);
   EXPECT_EQ(found[1].n, 1);
   EXPECT_EQ(found[1].mean, 5);
   EXPECT_EQ(*found[1].lo, 5) << "one sample: no width";
@@ -155,21 +157,23 @@ TEST(Csv, FieldsAreQuotedWhereTheyMust) {
 }
 
 TEST(Csv, SummariesStandOneToALine) {
-  const GroupSummaries group{.group = {.model = "m,1", .task = ""},
-                             .summaries = {{.quantity = "x",
-                                            .layer = 2,
-                                            .part = "all",
-                                            .n = 3,
-                                            .mean = 1.0 / 3,
-                                            .std = 0.5,
-                                            .lo = 0,
-                                            .hi = 1,
-                                            .null = 0.25},
-                                           {.quantity = "y", .head = 4, .n = 1, .mean = 12345678}}};
+  const GroupSummaries group{
+      .group = {.model = "m,1", .task = ""},
+      .summaries = {{.quantity = "x",
+                     .layer = 2,
+                     .part = "all",
+                     .n = 3,
+                     .questions = 2,
+                     .mean = 1.0 / 3,
+                     .std = 0.5,
+                     .lo = 0,
+                     .hi = 1,
+                     .null = 0.25},
+                    {.quantity = "y", .head = 4, .n = 1, .questions = 1, .mean = 12345678}}};
   EXPECT_EQ(summaries_csv(std::span(&group, 1)),
-            "model,data,task,quantity,layer,head,part,n,mean,std,lo,hi,null\n"
-            "\"m,1\",*,,x,2,-1,all,3,0.333333333,0.5,0,1,0.25\n"
-            "\"m,1\",*,,y,-1,4,,1,12345678,0,,,\n");
+            "model,data,task,quantity,layer,head,part,n,questions,mean,std,lo,hi,null\n"
+            "\"m,1\",*,,x,2,-1,all,3,2,0.333333333,0.5,0,1,0.25\n"
+            "\"m,1\",*,,y,-1,4,,1,1,12345678,0,,,\n");
 }
 
 TEST(Csv, SamplesStandOneNumberToALine) {
@@ -184,35 +188,82 @@ TEST(Csv, SamplesStandOneNumberToALine) {
             "m,d,t,s2,x,1,-1,p,3,4,\n");
 }
 
-TEST(ColumnDifference, ResamplesBothTogether) {
+TEST(DifferenceEstimate, ResamplesBothTogether) {
   SampleTable table;
   for (Index i = 0; i < 9; ++i) {
     const double level = static_cast<double>(i * i);
     table.add(key("m", fmt::to_string(i)), Measurements{plain("x", level + 3), plain("y", level)});
   }
   const ColumnKey x{.quantity = "x", .layer = 0}, y{.quantity = "y", .layer = 0};
-  const auto found = column_difference(table, {}, x, y);
+  const auto found = difference_estimate(table, {}, x, y);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->n, 9);
   EXPECT_NEAR(found->mean, 3, 1e-12);
-  EXPECT_NEAR(found->lo, 3, 1e-9) << "what both share drops out";
-  EXPECT_NEAR(found->hi, 3, 1e-9);
-  EXPECT_FALSE(column_difference(table, {}, x, {.quantity = "z"}));
-  EXPECT_FALSE(column_difference(table, {.model = "other"}, x, y));
+  EXPECT_NEAR(found->bootstrap.interval().lo, 3, 1e-9) << "what both share drops out";
+  EXPECT_NEAR(found->bootstrap.interval().hi, 3, 1e-9);
+  EXPECT_FALSE(difference_estimate(table, {}, x, {.quantity = "z"}));
+  EXPECT_FALSE(difference_estimate(table, {.model = "other"}, x, y));
 }
 
-TEST(ColumnDifference, TakesEachOverTheSamplesThatHaveIt) {
+TEST(DifferenceEstimate, TakesEachOverTheSamplesThatHaveIt) {
   SampleTable table;
   table.add(key("m", "1"), Measurements{plain("x", 1)});
   table.add(key("m", "2"), Measurements{plain("x", 3)});
   table.add(key("m", "3"), Measurements{plain("y", 10)});
   const auto found =
-      column_difference(table, {}, {.quantity = "x", .layer = 0}, {.quantity = "y", .layer = 0});
+      difference_estimate(table, {}, {.quantity = "x", .layer = 0}, {.quantity = "y", .layer = 0});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->n, 1);
+  EXPECT_EQ(found->questions, 1);
   EXPECT_EQ(found->mean, -8);
-  EXPECT_EQ(found->lo, -9);
-  EXPECT_EQ(found->hi, -7);
+}
+
+// `places` samples of each of `count` questions, all of a question alike.
+SampleTable asked_in_places(Index count, Index places, bool named) {
+  SampleTable table;
+  for (Index q = 0; q < count; ++q) {
+    for (Index place = 0; place < places; ++place) {
+      SampleKey at{
+          .model = "m", .data = fmt::format("gold at {}", place), .task = "t", .sample = fmt::to_string(q)};
+      if (named) at.question = fmt::format("question {}?", q);
+      table.add(at, Measurements{plain("x", draw(5, static_cast<std::uint64_t>(q)))});
+    }
+  }
+  return table;
+}
+
+TEST(SampleTable, AQuestionAskedInThreePlacesIsOneUnit) {
+  const Summary once = asked_in_places(20, 1, true).summaries({})[0];
+  const Summary thrice = asked_in_places(20, 3, true).summaries({})[0];
+  EXPECT_EQ(thrice.n, 60);
+  EXPECT_EQ(thrice.questions, 20);
+  EXPECT_NEAR(*thrice.lo, *once.lo, 1e-9) << "asking again the same way teaches nothing";
+  EXPECT_NEAR(*thrice.hi, *once.hi, 1e-9);
+  const Summary unnamed = asked_in_places(20, 3, false).summaries({})[0];
+  EXPECT_EQ(unnamed.questions, 60);
+  EXPECT_NEAR((*unnamed.hi - *unnamed.lo) / (*once.hi - *once.lo), 1 / std::sqrt(3), 0.06);
+}
+
+TEST(PairedDifferences, AQuestionIsOneUnitThereToo) {
+  SampleTable table;
+  for (Index q = 0; q < 12; ++q) {
+    for (const char* data : {"gold at 1", "gold at 5"}) {
+      const SampleKey a{.model = "a",
+                        .data = data,
+                        .task = "t",
+                        .sample = fmt::to_string(q),
+                        .question = fmt::format("{}?", q)};
+      SampleKey b = a;
+      b.model = "b";
+      table.add(a, Measurements{plain("x", draw(6, static_cast<std::uint64_t>(q)))});
+      table.add(b, Measurements{plain("x", 0)});
+    }
+  }
+  const Summary found = paired_differences(table, {.a = "a", .b = "b"}).at(0);
+  EXPECT_EQ(found.n, 24);
+  EXPECT_EQ(found.questions, 12);
+  const Summary once = paired_differences(table, {.a = "a", .b = "b", .data = "gold at 1"}).at(0);
+  EXPECT_NEAR(*found.lo, *once.lo, 1e-9);
 }
 
 }  // namespace

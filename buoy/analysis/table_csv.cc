@@ -26,15 +26,15 @@ std::string csv_field(std::string_view text) {
 }
 
 std::string summaries_csv(std::span<const GroupSummaries> groups) {
-  std::string out = "model,data,task,quantity,layer,head,part,n,mean,std,lo,hi,null\n";
+  std::string out = "model,data,task,quantity,layer,head,part,n,questions,mean,std,lo,hi,null\n";
   for (const auto& [group, summaries] : groups) {
     const std::string place =
         fmt::format("{},{},{}", csv_field(group.model.value_or("*")), csv_field(group.data.value_or("*")),
                     csv_field(group.task.value_or("*")));
     for (const Summary& s : summaries) {
-      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{}\n", place,
-                     csv_field(s.quantity), s.layer, s.head, csv_field(s.part), s.n, number(s.mean),
-                     number(s.std), number(s.lo), number(s.hi), number(s.null));
+      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{}\n", place,
+                     csv_field(s.quantity), s.layer, s.head, csv_field(s.part), s.n, s.questions,
+                     number(s.mean), number(s.std), number(s.lo), number(s.hi), number(s.null));
     }
   }
   return out;

@@ -17,8 +17,8 @@ struct GroupSummaries {
 // A field, in quotes where it holds a comma, a quote or the end of a line.
 std::string csv_field(std::string_view text);
 
-// model,data,task,quantity,layer,head,part,n,mean,std,lo,hi,null. What a group leaves open reads "*"; what
-// does not exist is empty.
+// model,data,task,quantity,layer,head,part,n,questions,mean,std,lo,hi,null. What a group leaves open reads
+// "*"; what does not exist is empty.
 std::string summaries_csv(std::span<const GroupSummaries> groups);
 
 // model,data,task,sample,quantity,layer,head,part,value,weight,null: one line per number of each sample.

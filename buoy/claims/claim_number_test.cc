@@ -129,7 +129,9 @@ ClaimResult flow_at_the_end(double gold) {
   SampleTable by_gold;
   for (Index i = 0; i < 60; ++i) {
     const Index place = i % 6 + 1;
-    by_gold.add(key("mdm", i, fmt::format("gold at {}", place)), flows({1, 1, 1, 1, 1.8, 1.8}, place, gold));
+    const double jitter = i / 6 % 2 == 0 ? 0.99 : 1.01;
+    by_gold.add(key("mdm", i, fmt::format("gold at {}", place)),
+                flows({1, 1, 1, 1, 1.8, 1.8}, place, gold * jitter));
   }
   for (const ClaimResult& r : judge({.models = {{"mdm", Writing::kFillsMasks}}, .by_gold = &by_gold})) {
     if (r.claim->id == "flow-gold-last") return r;

@@ -31,28 +31,37 @@ constexpr std::string_view kNoGold = "a passage that is not gold in the same pla
 constexpr std::array kClaims = {
     Claim{.id = "floating-steps",
           .topic = "Floating",
-          .sentence = "The anchors of a masked diffusion model change from one denoising step to the next.",
-          .contrast = "turnover of the anchors between consecutive steps, read rows, mean over layers",
+          .sentence =
+              "The anchors of a masked diffusion model change from one denoising step to the next, more "
+              "than those of an autoregressive one.",
+          .contrast =
+              "turnover of the anchors between consecutive steps, read rows, mean over layers: masked − "
+              "autoregressive",
+          .scope = ClaimScope::kAgainstCausal,
           .side = {.quantity = "turnover", .part = "read"},
           .delta = 0.1,
           .unit = "share of anchors per step",
-          .why = "a tenth per step renews the whole set within an answer of some ten to twenty steps",
-          .null_name = kUniformNull,
-          .caveat = "Keys that hover around the threshold come and go too; and the read rows themselves grow "
-                    "fewer from step to step."},
-    Claim{
-        .id = "floating-layers",
-        .topic = "Floating",
-        .sentence = "The anchors of a masked diffusion model change from one layer to the next.",
-        .contrast = "float index: turnover of the anchors between consecutive layers at the same step, read "
-                    "rows, mean over layers",
-        .side = {.quantity = "float_index", .part = "read"},
-        .delta = 0.2,
-        .unit = "share of anchors per layer",
-        .why =
-            "of five anchors one comes or goes at every layer, so that a set is renewed well before the top",
-        .null_name = kUniformNull,
-        .caveat = "Keys that hover around the threshold come and go too."},
+          .why = "a tenth more per step: a whole set more within an answer of some ten to twenty steps",
+          .null = ClaimNull::kStated,
+          .null_name = kAlike,
+          .caveat =
+              "Keys that hover around the threshold come and go too; and of an autoregressive model one "
+              "row is read at a step, of a masked one fewer from step to step."},
+    Claim{.id = "floating-layers",
+          .topic = "Floating",
+          .sentence = "The anchors of a masked diffusion model change from one layer to the next, more than "
+                      "those of an autoregressive one.",
+          .contrast =
+              "float index: turnover of the anchors between consecutive layers at the same step, read "
+              "rows, mean over layers: masked − autoregressive",
+          .scope = ClaimScope::kAgainstCausal,
+          .side = {.quantity = "float_index", .part = "read"},
+          .delta = 0.2,
+          .unit = "share of anchors per layer",
+          .why = "of five anchors one more comes or goes at every layer",
+          .null = ClaimNull::kStated,
+          .null_name = kAlike,
+          .caveat = "Keys that hover around the threshold come and go too."},
     Claim{.id = "no-fixed-sink",
           .topic = "Floating",
           .sentence = "An autoregressive model fixes on its first token; a masked diffusion model does not.",

@@ -2,6 +2,7 @@
 // beforehand.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -86,8 +87,10 @@ struct Evidence {
   std::vector<EvidenceModel> models;
   const SampleTable* analyses = nullptr;  // what the analyses say, as in StudyResult::table
   const SampleTable* by_gold = nullptr;   // flow, with "gold at 3" as data, as in StudyResult::by_gold
-  const SampleTable* answers = nullptr;   // "em" in percent, part "none" (no passages) or "given"
-  const SampleTable* stress = nullptr;    // "em", part "gold-position=3"; "em_slope", part "irrelevant"
+  // In both, samples for which a part of a claim changes no prompt have "same_prompt" with that part (the
+  // stressor's name where it has levels): they are left out.
+  const SampleTable* answers = nullptr;  // "em" in percent, part "none" (no passages) or "given"
+  const SampleTable* stress = nullptr;   // "em", part "gold-position=3"; "em_slope", part "irrelevant"
 };
 
 enum class Verdict { kSupported, kNotSupported, kCannotTell, kNotMeasured };
@@ -99,8 +102,10 @@ std::string_view name_of(Verdict verdict);
 // not supported when it lies wholly short of δ, else open.
 Verdict verdict_of(ClaimDirection direction, double delta, double lo, double hi);
 
-// An interval from fewer samples is no ground for a verdict.
-inline constexpr Index kFewestSamples = 5;
+// An interval from fewer questions is no ground for a verdict; nor are scores within so many points of 0 or
+// 100 %, where a model has no room to move.
+inline constexpr Index kFewestQuestions = 10;
+inline constexpr double kNoRoom = 3;
 
 // The contrast of one model by itself.
 struct ModelNumber {
@@ -114,13 +119,19 @@ struct ClaimResult {
   std::string model;    // empty: there is no masked model
   std::string against;  // of comparisons: the causal model; empty: there is none
   Index n = 0;          // samples (pairs); 0: not measured, and the numbers below mean nothing
+  Index questions = 0;  // that these samples ask: the units that are resampled
   double value = 0;     // the contrast
   double null = 0;
-  double excess = 0, lo = 0, hi = 0;  // value − null with its 95 % interval, bootstrap over samples
+  double excess = 0, lo = 0, hi = 0;  // value − null with its 95 % interval, bootstrap over questions
+  std::optional<double> p;  // of value − null = ±δ, two-sided; nothing where nothing can be told
+  bool survives = false;    // the verdict stands by Holm's correction over all that have a p
   Verdict verdict = Verdict::kNotMeasured;
   std::string note;                    // why it was not measured or cannot be told; may be empty
   std::vector<ModelNumber> each = {};  // the same of every model by itself, to read beside it
 };
+
+// Holm's step-down rule: which of these p are significant at `level` when all of them were looked at.
+std::vector<bool> holm(std::span<const double> p, double level);
 
 // Every claim for every masked model, and against every causal one where it compares; at least one result for
 // each claim. Samples of all data sets count alike.
@@ -128,7 +139,8 @@ std::vector<ClaimResult> judge(const Evidence& evidence);
 // The same of other claims than the table's, which must outlive the results.
 std::vector<ClaimResult> judge(const Evidence& evidence, std::span<const Claim> claims);
 
-// claim,topic,model,against,n,value,null,value_minus_null,lo,hi,direction,delta,unit,verdict,note.
+// claim,topic,model,against,n,questions,value,null,value_minus_null,lo,hi,direction,delta,unit,each,p,
+// survives_holm,verdict,note. `each`: the value of every model by itself, "mini-mdm=0.2;mini-arm=0.7".
 std::string claims_csv(std::span<const ClaimResult> results);
 
 }  // namespace buoy

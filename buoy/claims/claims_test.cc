@@ -1,6 +1,7 @@
 // Claims on hand-made tables: what is compared, what is missing, and all verdicts.
 #include "buoy/claims/claims.h"
 
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -66,30 +67,53 @@ TEST(Judge, HasTheSameNumberOfEveryModelBesideTheVerdict) {
   }
 }
 
+// Samples enough for a verdict, and a little spread of mean 0 among them.
+constexpr Index kEnough = 12;
+double spread(Index i) {
+  return i % 2 == 0 ? 0.1 : -0.1;
+}
+
 TEST(Judge, IsAboutWhatExceedsTheNull) {
   SampleTable table;
-  for (Index i = 0; i < 6; ++i) {
-    const double step = static_cast<double>(i);
-    table.add(key("mdm", i), Measurements{{.quantity = "x", .value = 10 + step, .null = 7 + step}});
+  for (Index i = 0; i < kEnough; ++i) {
+    const double level = static_cast<double>(i);
+    table.add(key("mdm", i),
+              Measurements{{.quantity = "x", .value = 10 + level + spread(i), .null = 7 + level}});
   }
   Claim claim = claim_of_x();
   claim.null = ClaimNull::kUniform;
   const ClaimResult r = only(judge({.models = {kMdm}, .analyses = &table}, std::span(&claim, 1)));
-  EXPECT_EQ(r.n, 6);
-  EXPECT_DOUBLE_EQ(r.value, 12.5);
-  EXPECT_DOUBLE_EQ(r.null, 9.5);
+  EXPECT_EQ(r.n, 12);
+  EXPECT_EQ(r.questions, 12);
+  EXPECT_DOUBLE_EQ(r.value, 15.5);
+  EXPECT_DOUBLE_EQ(r.null, 12.5);
   EXPECT_DOUBLE_EQ(r.excess, 3);
-  EXPECT_DOUBLE_EQ(r.lo, 3) << "every sample exceeds its own null by 3: no width, though the values vary";
-  EXPECT_DOUBLE_EQ(r.hi, 3);
+  EXPECT_NEAR(r.lo, 3, 0.1) << "every sample exceeds its own null by about 3, though the values vary";
+  EXPECT_NEAR(r.hi, 3, 0.1);
+  EXPECT_LT(r.lo, 3);
+  EXPECT_GT(r.hi, 3);
   EXPECT_EQ(r.verdict, Verdict::kSupported);
   claim.direction = ClaimDirection::kBelow;
   EXPECT_EQ(only(judge({.models = {kMdm}, .analyses = &table}, std::span(&claim, 1))).verdict,
             Verdict::kNotSupported);
 }
 
+TEST(Judge, WithoutSpreadNothingCanBeTold) {
+  SampleTable table;
+  for (Index i = 0; i < 30; ++i) table.add(key("mdm", i), Measurements{{.quantity = "x", .value = 5}});
+  const Claim claim = claim_of_x();
+  const ClaimResult r = only(judge({.models = {kMdm}, .analyses = &table}, std::span(&claim, 1)));
+  EXPECT_EQ(r.lo, 5);
+  EXPECT_EQ(r.hi, 5);
+  EXPECT_EQ(r.verdict, Verdict::kCannotTell) << "a width of 0 is no certainty";
+  EXPECT_EQ(r.note, "all questions say the same: no spread to judge by");
+  EXPECT_FALSE(r.p);
+  EXPECT_FALSE(r.survives);
+}
+
 TEST(Judge, AWideIntervalTellsNothing) {
   SampleTable table;
-  for (Index i = 0; i < 8; ++i) {
+  for (Index i = 0; i < kEnough; ++i) {
     table.add(key("mdm", i), Measurements{{.quantity = "x", .value = i % 2 == 0 ? -4.0 : 8.0}});
   }
   const Claim claim = claim_of_x();
@@ -101,22 +125,39 @@ TEST(Judge, AWideIntervalTellsNothing) {
   EXPECT_EQ(r.note, "");
 }
 
-TEST(Judge, FewSamplesTellNothing) {
+TEST(Judge, FewQuestionsTellNothing) {
   SampleTable table;
   const Claim claim = claim_of_x();
-  for (Index i = 0; i < 5; ++i) {
-    table.add(key("mdm", i), Measurements{{.quantity = "x", .value = 5}});
+  for (Index i = 0; i < 10; ++i) {
+    table.add(key("mdm", i), Measurements{{.quantity = "x", .value = 5 + spread(i)}});
     const ClaimResult r = only(judge({.models = {kMdm}, .analyses = &table}, std::span(&claim, 1)));
-    EXPECT_EQ(r.verdict, i < 4 ? Verdict::kCannotTell : Verdict::kSupported);
-    EXPECT_EQ(r.note, i < 4 ? fmt::format("{} samples, 5 are needed", i + 1) : "");
+    EXPECT_EQ(r.verdict, i < 9 ? Verdict::kCannotTell : Verdict::kSupported);
+    EXPECT_EQ(r.note, i == 9 ? "" : fmt::format("{} question{}, 10 are needed", i + 1, i == 0 ? "" : "s"));
   }
+}
+
+TEST(Judge, AskingAQuestionThreeTimesDoesNotMakeThreeQuestions) {
+  SampleTable table;
+  for (Index i = 0; i < 9; ++i) {
+    for (const char* data : {"gold at 1", "gold at 5", "gold at 10"}) {
+      SampleKey at = key("mdm", i, data);
+      at.question = fmt::format("Who is number {}?", i);
+      table.add(at, Measurements{{.quantity = "x", .value = 5 + spread(i)}});
+    }
+  }
+  const Claim claim = claim_of_x();
+  const ClaimResult r = only(judge({.models = {kMdm}, .analyses = &table}, std::span(&claim, 1)));
+  EXPECT_EQ(r.n, 27);
+  EXPECT_EQ(r.questions, 9);
+  EXPECT_EQ(r.note, "9 questions, 10 are needed");
 }
 
 TEST(Judge, ComparesModelsSampleBySample) {
   SampleTable table;
-  for (Index i = 0; i < 6; ++i) {
+  for (Index i = 0; i < kEnough; ++i) {
     const double difficulty = static_cast<double>(i * i);
-    table.add(key("mdm", i), Measurements{{.quantity = "x", .value = difficulty - 3, .null = 0.5}});
+    table.add(key("mdm", i),
+              Measurements{{.quantity = "x", .value = difficulty - 3 + spread(i), .null = 0.5}});
     table.add(key("arm", i), Measurements{{.quantity = "x", .value = difficulty, .null = 2}});
   }
   table.add(key("mdm", 99), Measurements{{.quantity = "x", .value = 1e6, .null = 0}});
@@ -126,12 +167,80 @@ TEST(Judge, ComparesModelsSampleBySample) {
   const ClaimResult r = only(judge({.models = {kMdm, kArm}, .analyses = &table}, std::span(&claim, 1)));
   EXPECT_EQ(r.model, "mdm");
   EXPECT_EQ(r.against, "arm");
-  EXPECT_EQ(r.n, 6) << "a sample that only one has is left out";
+  EXPECT_EQ(r.n, 12) << "a sample that only one has is left out";
   EXPECT_NEAR(r.value, -3, 1e-12);
   EXPECT_NEAR(r.null, -1.5, 1e-12);
   EXPECT_NEAR(r.excess, -1.5, 1e-12);
-  EXPECT_NEAR(r.hi, -1.5, 1e-9) << "difficulty is shared and drops out";
+  EXPECT_NEAR(r.hi, -1.5, 0.1) << "difficulty is shared and drops out";
   EXPECT_EQ(r.verdict, Verdict::kSupported);
+  ASSERT_EQ(r.each.size(), 2U);
+  EXPECT_NEAR(r.each[1].value, 506.0 / 12, 1e-9) << "the other model's own: Σ i² ÷ 12";
+}
+
+// Exact match of both models, question by question, in percent.
+struct Scores {
+  double none, given;
+};
+
+ClaimResult gain(const std::function<Scores(Index)>& mdm, const std::function<Scores(Index)>& arm,
+                 bool same_prompt = false) {
+  SampleTable table;
+  for (Index i = 0; i < 40; ++i) {
+    for (const char* model : {"mdm", "arm"}) {
+      const Scores s = model == std::string_view("mdm") ? mdm(i) : arm(i);
+      Measurements rows{{.quantity = "em", .part = "none", .value = s.none},
+                        {.quantity = "em", .part = "given", .value = s.given}};
+      if (same_prompt) rows.push_back({.quantity = "same_prompt", .part = "given", .value = 1});
+      table.add(key(model, i), rows);
+    }
+  }
+  for (const ClaimResult& r : judge({.models = {kMdm, kArm}, .answers = &table})) {
+    if (r.claim->id == "rag-gain") return r;
+  }
+  return {};
+}
+
+TEST(Judge, ModelsWithoutRoomTellNothing) {
+  const auto all = [](Index i) { return Scores{i % 3 == 0 ? 100.0 : 0.0, 100}; };
+  const auto nearly = [](Index i) { return Scores{0, i == 0 ? 0.0 : 100.0}; };     // 97.5 %
+  const auto most = [](Index i) { return Scores{0, i % 10 == 0 ? 0.0 : 100.0}; };  // 90 %
+  const ClaimResult full = gain(all, nearly);
+  EXPECT_EQ(full.verdict, Verdict::kCannotTell);
+  EXPECT_NE(full.note.find("within 3 points of 0 or 100 %"), std::string::npos) << full.note;
+  EXPECT_EQ(gain(all, most).verdict, Verdict::kNotSupported) << "one of the two has room";
+}
+
+TEST(Judge, AConditionThatChangesNoPromptIsNotMeasured) {
+  const auto some = [](Index i) { return Scores{0, i % 2 == 0 ? 100.0 : 0.0}; };
+  const auto none = [](Index i) { return Scores{0, i % 5 == 0 ? 100.0 : 0.0}; };
+  EXPECT_EQ(gain(some, none).verdict, Verdict::kSupported);
+  const ClaimResult same = gain(some, none, true);
+  EXPECT_EQ(same.verdict, Verdict::kNotMeasured);
+  EXPECT_EQ(same.note, "no prompt changes with given");
+}
+
+TEST(Holm, StepsDownFromTheSmallest) {
+  EXPECT_EQ(holm(std::vector{0.01, 0.04, 0.03, 0.005}, 0.05), (std::vector{true, false, false, true}))
+      << "0.005 ≤ 0.05/4, 0.01 ≤ 0.05/3, 0.03 > 0.05/2, and 0.04 after it no more";
+  EXPECT_EQ(holm(std::vector{0.04}, 0.05), std::vector{true});
+  EXPECT_EQ(holm(std::vector{0.03, 0.03}, 0.05), (std::vector{false, false}));
+  EXPECT_TRUE(holm({}, 0.05).empty());
+}
+
+TEST(Judge, SaysWhichVerdictsSurviveThatManyWereAsked) {
+  SampleTable table;
+  for (Index i = 0; i < 40; ++i) {  // δ = 1 is three errors away
+    table.add(key("mdm", i), Measurements{{.quantity = "x", .value = 1.45 + (i % 2 == 0 ? 1 : -1)}});
+  }
+  const std::vector<Claim> one(1, claim_of_x()), many(30, claim_of_x());
+  const Evidence evidence{.models = {kMdm}, .analyses = &table};
+  const ClaimResult alone = judge(evidence, one).at(0);
+  EXPECT_EQ(alone.verdict, Verdict::kSupported);
+  EXPECT_LT(*alone.p, 0.05);
+  EXPECT_TRUE(alone.survives);
+  const ClaimResult crowd = judge(evidence, many).at(0);
+  EXPECT_EQ(crowd.verdict, Verdict::kSupported);
+  EXPECT_FALSE(crowd.survives);
 }
 
 TEST(Judge, EveryMaskedModelMeetsEveryCausalOne) {
@@ -188,18 +297,22 @@ TEST(Claims, TheTableIsWellFormed) {
 
 TEST(ClaimsCsv, LeavesNumbersOutThatWereNotMeasured) {
   SampleTable table;
-  for (Index i = 0; i < 5; ++i) table.add(key("mdm", i), Measurements{{.quantity = "x", .value = 2.5}});
+  for (Index i = 0; i < 5; ++i) {
+    table.add(key("mdm", i), Measurements{{.quantity = "x", .value = 2.5}});
+    table.add(key("arm", i), Measurements{{.quantity = "x", .value = 0.5}});
+  }
   Claim claim = claim_of_x();
   claim.topic = "Topic";
   claim.unit = "a, b";
-  EXPECT_EQ(
-      claims_csv(judge({.models = {kMdm}, .analyses = &table}, std::span(&claim, 1))),
-      "claim,topic,model,against,n,value,null,value_minus_null,lo,hi,direction,delta,unit,verdict,note\n"
-      "x,Topic,mdm,,5,2.5,0,2.5,2.5,2.5,above,1,\"a, b\",supported,\n");
-  EXPECT_EQ(
-      claims_csv(judge({.models = {kMdm}}, std::span(&claim, 1))),
-      "claim,topic,model,against,n,value,null,value_minus_null,lo,hi,direction,delta,unit,verdict,note\n"
-      "x,Topic,mdm,,0,,,,,,above,1,\"a, b\",not measured,attention was not analysed\n");
+  const std::string columns =
+      "claim,topic,model,against,n,questions,value,null,value_minus_null,lo,hi,direction,delta,unit,each,p,"
+      "survives_holm,verdict,note\n";
+  EXPECT_EQ(claims_csv(judge({.models = {kMdm, kArm}, .analyses = &table}, std::span(&claim, 1))),
+            columns +
+                "x,Topic,mdm,,5,5,2.5,0,2.5,2.5,2.5,above,1,\"a, b\",mdm=2.5;arm=0.5,,,cannot tell,"
+                "\"5 questions, 10 are needed\"\n");
+  EXPECT_EQ(claims_csv(judge({.models = {kMdm}}, std::span(&claim, 1))),
+            columns + "x,Topic,mdm,,0,0,,,,,,above,1,\"a, b\",,,,not measured,attention was not analysed\n");
 }
 
 }  // namespace

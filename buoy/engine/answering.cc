@@ -21,7 +21,8 @@ SampleKey seen_key(const SampleResult& r) {
   return {.model = r.key.model,
           .data = fmt::format("{}, {}", r.key.data, r.key.condition),
           .task = r.task,
-          .sample = r.key.sample};
+          .sample = r.key.sample,
+          .question = r.question};
 }
 
 }  // namespace

@@ -51,11 +51,32 @@ Json described(const EvaluationSettings& settings, const EvaluationPlan& plan) {
   return json;
 }
 
+// Where no item has passages, "given" and "first 3" are what "none" is, and that is run once.
+bool repeats_none(const EvaluationPlan& plan, const NamedItems& set, const Condition& condition) {
+  using enum Condition::Kind;
+  const auto is_none = [](const Condition& c) { return c.kind == kNone; };
+  const auto has_none = [](const QaItem& item) { return item.passages.empty(); };
+  return (condition.kind == kGiven || condition.kind == kFirst) &&
+         std::ranges::any_of(plan.conditions, is_none) && std::ranges::all_of(set.items, has_none);
+}
+
+void tell_repeats(const EvaluationPlan& plan, RunObserver& observer) {
+  for (const NamedItems& set : plan.data) {
+    for (const Condition& c : plan.conditions) {
+      if (repeats_none(plan, set, c)) {
+        observer.warn(fmt::format("{}: no item has passages: {} would repeat none and is left out", set.name,
+                                  c.name()));
+      }
+    }
+  }
+}
+
 RunPlan plan_jobs(const TracingModel& model, EvaluationPlan& plan) {
   RunPlan run{.sources = {model.source()}, .jobs = {}};
   const Retrieve retrieve = retriever(plan.collection);
   for (const NamedItems& set : plan.data) {
     for (const Condition& condition : plan.conditions) {
+      if (repeats_none(plan, set, condition)) continue;
       for (std::size_t i = 0; i < set.items.size(); ++i) {
         run.jobs.push_back(make_job(model, {model.name(), set.name, condition.name(), set.items[i].id},
                                     static_cast<Index>(i), under(condition, set.items[i], retrieve)));
@@ -75,6 +96,7 @@ std::optional<EvaluatedRun> run_evaluation(Ranks& ranks, const EvaluationSetting
                       .conditions = read_conditions(settings),
                       .collection = {}};
   if (!settings.collection.empty()) plan.collection.emplace(settings.collection);
+  if (ranks.leads()) tell_repeats(plan, observer);
   RunWork work;
   work.plan = [&](const TracingModel& model) { return plan_jobs(model, plan); };
   if (settings.trace) work.trace = &*settings.trace;

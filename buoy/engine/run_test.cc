@@ -99,6 +99,18 @@ TEST(Evaluation, StopsBetweenPassesAndGoesOnWithTheSameAnswers) {
   }
 }
 
+TEST(Evaluation, RunsAConditionOnceThatNoItemTellsFromAnother) {
+  const TempDir directory;
+  EvaluationSettings settings;
+  settings.run = small_run(directory / "out");
+  settings.run.data.files = {source_path("data/micro_known_closed.jsonl")};  // no item has passages
+  Stopping observer(1000);
+  const auto made = run_evaluation(*Ranks::alone(), settings, observer);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->results.size(), 3U);
+  for (const SampleResult& r : made->results) EXPECT_EQ(r.key.condition, "none");
+}
+
 TEST(Traces, AreKeptWhereARunWasStopped) {
   const TempDir directory;
   const RunSettings run = small_run({});

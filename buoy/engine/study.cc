@@ -123,7 +123,7 @@ std::vector<ClaimResult> judge_outcome(const StudyOutcome& outcome) {
   for (const StudiedModel& m : outcome.result.models) evidence.models.push_back({m.name, m.writing});
   evidence.analyses = &outcome.result.table;
   evidence.by_gold = &outcome.result.by_gold;
-  const SampleTable answers = answer_table(outcome.answers->results);
+  const SampleTable answers = passage_answer_table(outcome.answers->results);
   evidence.answers = &answers;
   if (outcome.stress) evidence.stress = &outcome.stress->result.samples;
   return judge(evidence);

@@ -63,9 +63,14 @@ ByCondition by_condition(const SampleTable& answers, const SampleTable& seen, co
   return out;
 }
 
-std::optional<Summary> find(const std::vector<Summary>& summaries, std::string_view quantity) {
+// A score in percent lies between `low` (0; of changes −100) and 100, and so does its interval.
+std::optional<Summary> find(const std::vector<Summary>& summaries, std::string_view quantity, double low) {
   const auto found = std::ranges::find(summaries, quantity, &Summary::quantity);
-  return found == summaries.end() ? std::nullopt : std::optional(*found);
+  if (found == summaries.end()) return std::nullopt;
+  Summary score = *found;
+  if (score.lo) score.lo = std::clamp(*score.lo, low, 100.0);
+  if (score.hi) score.hi = std::clamp(*score.hi, low, 100.0);
+  return score;
 }
 
 std::vector<Summary> difference(const SampleTable& table, const std::string& condition,
@@ -76,7 +81,7 @@ std::vector<Summary> difference(const SampleTable& table, const std::string& con
 std::optional<InterventionRow> row_of(const ByCondition& tables, const std::string& model,
                                       const InterventionCondition& condition) {
   const std::vector<Summary> scores = tables.answers.summaries({.model = condition.name});
-  const auto em = find(scores, "em"), f1 = find(scores, "f1");
+  const auto em = find(scores, "em", 0), f1 = find(scores, "f1", 0);
   if (!em || !f1) return std::nullopt;
   InterventionRow row;
   row.model = model;
@@ -88,14 +93,14 @@ std::optional<InterventionRow> row_of(const ByCondition& tables, const std::stri
   row.seen = tables.seen.summaries({.model = condition.name});
   if (condition.name != kNoIntervention) {
     const std::vector<Summary> changes = difference(tables.answers, condition.name, kNoIntervention);
-    row.em_change = find(changes, "em");
-    row.f1_change = find(changes, "f1");
+    row.em_change = find(changes, "em", -100);
+    row.f1_change = find(changes, "f1", -100);
     row.seen_change = difference(tables.seen, condition.name, kNoIntervention);
   }
   if (!condition.control.empty()) {
     const std::vector<Summary> beyond = difference(tables.answers, condition.name, condition.control);
-    row.em_against_control = find(beyond, "em");
-    row.f1_against_control = find(beyond, "f1");
+    row.em_against_control = find(beyond, "em", -100);
+    row.f1_against_control = find(beyond, "f1", -100);
   }
   return row;
 }

@@ -97,7 +97,7 @@ FrozenAnchors freeze(std::span<const double> received, std::span<const double> n
     const double d = received[j] - null[j] - mean;
     squares += d * d;
   }
-  return {.positions = find_anchors(received, null, {.rule = AnchorRule::kExcess, .epsilon = epsilon}),
+  return {.positions = find_anchors(received, null, {.epsilon = epsilon, .min_lift = 0}),
           .threshold = epsilon * std::sqrt(squares / N)};
 }
 

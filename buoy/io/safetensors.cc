@@ -160,6 +160,10 @@ void check_layout(const std::vector<Entry>& entries, Index data_bytes, std::stri
 
 }  // namespace
 
+std::string_view safetensors_name(DType dtype) {
+  return std::ranges::find(kDTypes, dtype, &DTypeName::dtype)->name;
+}
+
 std::map<std::string, TensorView> parse_safetensors(std::span<const std::byte> bytes,
                                                     std::string_view place) {
   const std::string_view text = header_text(bytes, place);

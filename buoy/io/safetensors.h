@@ -13,6 +13,9 @@
 
 namespace buoy {
 
+// As the format spells it: "BF16".
+std::string_view safetensors_name(DType dtype);
+
 // Parses the header of one safetensors file held in `bytes` and returns its tensors as views into them.
 // Checked: header length against the file, JSON shape, known dtypes, offsets within the data, size = shape ×
 // dtype, no overlap, no gap, no duplicate name. Throws Error starting with `place`.

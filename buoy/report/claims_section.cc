@@ -64,32 +64,42 @@ Index count(std::span<const ClaimResult> results, Verdict verdict) {
 }
 
 std::string tally(std::span<const ClaimResult> results) {
-  return fmt::format(
-      "Of {} verdicts {} are supported, {} not supported, {} cannot be told and {} not measured.",
-      results.size(), count(results, Verdict::kSupported), count(results, Verdict::kNotSupported),
-      count(results, Verdict::kCannotTell), count(results, Verdict::kNotMeasured));
+  std::string text =
+      fmt::format("Of {} verdicts {} are supported, {} not supported, {} cannot be told and {} not measured.",
+                  results.size(), count(results, Verdict::kSupported), count(results, Verdict::kNotSupported),
+                  count(results, Verdict::kCannotTell), count(results, Verdict::kNotMeasured));
+  const Index survive = std::ranges::count(results, true, &ClaimResult::survives);
+  const Index asked = std::ranges::count_if(results, [](const ClaimResult& r) { return r.p.has_value(); });
+  if (asked > 0) {
+    text += fmt::format(" By Holm's correction for {} tests {} of the verdicts for or against stand.", asked,
+                        survive);
+  }
+  return text;
 }
 
 TableBlock table_of(std::span<const ClaimResult> results) {
   TableBlock table{.caption = tally(results) + " What is computed shows when pointing at a claim.",
                    .columns = {{.name = "claim"}, {.name = "models"}},
                    .rows = {}};
-  table.columns.push_back(number_column("n", "samples, or samples that both models have"));
+  table.columns.push_back(
+      number_column("n", "samples, or samples that both models have; resampled are their questions"));
   table.columns.push_back(number_column("value", "the contrast, mean over samples"));
   table.columns.push_back(number_column(
       "null", "the same where nothing of the kind is the case: uniform attention, or no difference"));
   table.columns.push_back(number_column(
-      "value − null", "with the 95 % interval, bootstrap over samples; the verdict rests on it"));
+      "value − null", "with the 95 % interval, bootstrap over questions; the verdict rests on it"));
   table.columns.push_back(number_column(
       "δ", "what it must exceed, in the claimed direction; fixed before any result was looked at"));
-  table.columns.push_back({.name = "verdict",
-                           .kind = ColumnKind::kText,
-                           .definition =
-                               "supported: the interval lies beyond δ; not supported: it lies wholly "
-                               "short of δ; else it cannot be told"});
+  table.columns.push_back(
+      {.name = "verdict",
+       .kind = ColumnKind::kText,
+       .definition =
+           "supported: the interval lies beyond δ; not supported: it lies wholly "
+           "short of δ; else it cannot be told; also by Holm: it stands though so many were asked"});
   for (const ClaimResult& r : results) {
     const bool measured = r.n > 0;
     std::string verdict(name_of(r.verdict));
+    if (r.survives) verdict += ", also by Holm";
     if (!r.note.empty()) verdict += fmt::format(" ({})", r.note);
     table.rows.push_back({std::string(r.claim->sentence), models_of(r), fmt::to_string(r.n),
                           measured ? number_text(r.value) : "–", measured ? number_text(r.null) : "–",
@@ -149,7 +159,7 @@ Section verdict_section(std::span<const ClaimResult> results, const FigureWriter
 }
 
 Forest claims_figure(std::span<const ClaimResult> results, const FigureWriter& colors) {
-  Forest forest{.note = "Whiskers: 95 % bootstrap intervals over samples. Arrows: the interval goes on.",
+  Forest forest{.note = "Whiskers: 95 % bootstrap intervals over questions. Arrows: the interval goes on.",
                 .x_title = "(value − null) ÷ δ, in the claimed direction",
                 .text_title = "value − null",
                 .origin_name = "null",

@@ -51,7 +51,7 @@ constexpr Score kScores[] = {
 
 TableBlock score_table(const InterventionResult& result, const Score& score) {
   TableBlock table{.caption = fmt::format(
-                       "{}, in percent and points, with 95 % bootstrap intervals over items.", score.name),
+                       "{}, in percent and points, with 95 % bootstrap intervals over questions.", score.name),
                    .columns = {{.name = "model"}, {.name = "intervention"}},
                    .rows = {}};
   table.columns.push_back(number_column("n", "items answered under it"));
@@ -100,7 +100,7 @@ std::vector<std::string> shown_conditions(const InterventionResult& result) {
 std::string item_note(const InterventionResult& result) {
   const auto [least, most] = std::ranges::minmax(result.rows, {}, &InterventionRow::n);
   const std::string n = least.n == most.n ? fmt::to_string(most.n) : fmt::format("{} to {}", least.n, most.n);
-  return fmt::format("n = {} items. Whiskers: 95 % bootstrap intervals over items.", n);
+  return fmt::format("n = {} items. Whiskers: 95 % bootstrap intervals over questions.", n);
 }
 
 // Two series for each model, in its colour: the intervention and, hatched, its control.

@@ -124,7 +124,7 @@ struct Adding {
 
 void add_curves(const Adding& to, const CurveList& curves, const std::string& name,
                 const std::string& where) {
-  Curves figure{.note = fmt::format("{}. Bands: 95 % bootstrap intervals over items.", item_note(curves)),
+  Curves figure{.note = fmt::format("{}. Bands: 95 % bootstrap intervals over questions.", item_note(curves)),
                 .y_title = "exact match, %",
                 .null_name = "first level",
                 .legend = LegendPlace::kAbove};
@@ -158,7 +158,7 @@ enum class Shown { kEm, kStale };
 
 // Bars by level, one series per model; no groups where no point has the number.
 Bars bars_of(const CurveList& curves, const Stressor* stressor, Shown shown, const FigureWriter& colors) {
-  Bars bars{.note = fmt::format("{}. Whiskers: 95 % bootstrap intervals over items.", item_note(curves)),
+  Bars bars{.note = fmt::format("{}. Whiskers: 95 % bootstrap intervals over questions.", item_note(curves)),
             .y_title = shown == Shown::kEm ? "exact match, %" : "stale answers, %",
             .labels = ValueLabels::kShown};
   const auto number = [&](const StressPoint* p) {
@@ -213,7 +213,7 @@ std::string capitalised(std::string_view text) {
 std::vector<StudyFigure> worst_loss_figure(const StressResult& result, const FigureWriter& colors) {
   Forest forest{.note =
                     "The level with the lowest exact match against the first level, paired by item. "
-                    "Whiskers: 95 % bootstrap intervals over items.",
+                    "Whiskers: 95 % bootstrap intervals over questions.",
                 .x_title = "points of exact match lost",
                 .text_title = "lost at",
                 .key = {{ForestMark::kCross, "interval above 0"}, {ForestMark::kRing, "interval holds 0"}}};

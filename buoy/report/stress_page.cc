@@ -60,7 +60,7 @@ std::vector<std::string> summary_row(const StressCurve& c) {
 
 TableBlock summary_table(const CurveList& curves) {
   TableBlock table{.caption =
-                       "Means in percent with 95 % bootstrap intervals over items; losses and slopes are "
+                       "Means in percent with 95 % bootstrap intervals over questions; losses and slopes are "
                        "paired by item.",
                    .columns = {{.name = "stressor"}, {.name = "model"}, {.name = "data"}},
                    .rows = {}};

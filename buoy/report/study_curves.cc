@@ -29,7 +29,7 @@ Range range_of(const CurvePanel& panel) {
 }  // namespace
 
 std::vector<StudyFigure> layer_curves(const StudyView& view, const LayerCurves& what) {
-  Curves curves{.note = view.sample_note() + " Bands: 95 % bootstrap intervals over samples.",
+  Curves curves{.note = view.sample_note() + " Bands: 95 % bootstrap intervals over questions.",
                 .x_title = "layer",
                 .y_title = std::string(what.y_title),
                 .legend = LegendPlace::kAbove};

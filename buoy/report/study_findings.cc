@@ -50,22 +50,6 @@ Finding where_it_goes(const StudyView& view) {
   return finding;
 }
 
-const Claim& claim_of(std::string_view id) {
-  const auto found = std::ranges::find(claims(), id, &Claim::id);
-  check(found != claims().end(), "the claim is in the table");
-  return *found;
-}
-
-// "Yes", "No" or "It cannot be told", by the interval of what exceeds the null.
-std::string word_of(const Summary& s, const Claim& claim) {
-  if (!s.lo || !s.hi || s.n < kFewestSamples) return "It cannot be told";
-  const double null = s.null.value_or(0);
-  const Verdict verdict = verdict_of(claim.direction, claim.delta, *s.lo - null, *s.hi - null);
-  return verdict == Verdict::kSupported      ? "Yes"
-         : verdict == Verdict::kNotSupported ? "No"
-                                             : "It cannot be told";
-}
-
 Finding whether_it_moves(const StudyView& view) {
   Finding finding{.question = "Do its anchors move?", .answer = ""};
   std::vector<std::string> parts;
@@ -73,19 +57,13 @@ Finding whether_it_moves(const StudyView& view) {
     const Summary* turnover = view.find_mean(*model, {"turnover", "read"});
     const Summary* first = view.find_mean(*model, {"first_token_share", "all"});
     if (turnover == nullptr || first == nullptr) continue;
-    const std::string share = percent(100 * first->mean);
-    if (parts.empty()) {
-      const std::string word = model->writing == Writing::kFillsMasks
-                                   ? word_of(*turnover, claim_of("floating-steps")) + ": from"
-                                   : "From";
-      parts.push_back(
-          fmt::format("{} one step to the next {} of {}’s anchors change, and its first token is the "
-                      "strongest in {} of all "
-                      "steps and layers (n = {})",
-                      word, percent(100 * turnover->mean), model->name, share, turnover->n));
-    } else {
-      parts.push_back(fmt::format("{}’s is in {} (n = {})", model->name, share, first->n));
-    }
+    // Whether that is much is for the claims to say, which compare the models.
+    parts.push_back(fmt::format(
+        fmt::runtime(parts.empty()
+                         ? "From one step to the next {} of {}’s anchors change, and its first token is the "
+                           "strongest in {} of all steps and layers (n = {})"
+                         : "{} of {}’s change, and its first token is the strongest in {} (n = {})"),
+        percent(100 * turnover->mean), model->name, percent(100 * first->mean), turnover->n));
   }
   finding.answer = parts.empty() ? "Not measured: drift was not analysed." : joined(parts);
   return finding;
@@ -104,7 +82,7 @@ const InterventionRow* telling_row(const InterventionResult& result, const std::
 
 std::string matters_word(const InterventionRow& row) {
   const Summary& beyond = *row.em_against_control;
-  if (!beyond.lo || !beyond.hi || beyond.n < kFewestSamples) return "It cannot be told";
+  if (!beyond.lo || !beyond.hi || beyond.questions < kFewestQuestions) return "It cannot be told";
   return *beyond.hi < 0 ? "Yes" : *beyond.lo > 0 ? "Not as one would think" : "It cannot be told";
 }
 

@@ -105,7 +105,7 @@ Bar bar_of(const Summary* s) {
 }
 
 void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
-  Bars bars{.note = view.sample_note() + " Whiskers: 95 % bootstrap intervals over samples.",
+  Bars bars{.note = view.sample_note() + " Whiskers: 95 % bootstrap intervals over questions.",
             .width = kTextWidth,
             .y_title = "gold lift",
             .reference = ReferenceLine{.value = 1, .name = "no preference"},

@@ -93,7 +93,7 @@ Section method_section(const StudyView& view) {
       .id = "models",
       .title = "Models and data",
       .explanation =
-          "Every number comes with its number of samples, a 95 % bootstrap interval over samples and its "
+          "Every number comes with its number of samples, a 95 % bootstrap interval over questions and its "
           "null: "
           "what the same code finds when every row attends evenly to all it may see. A claim is about what "
           "exceeds the null.",

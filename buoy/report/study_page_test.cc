@@ -161,8 +161,8 @@ TEST(Findings, FollowFromTheNumbers) {
 TEST(Findings, SayWhetherAnInterventionMattersByItsInterval) {
   const StudyResult result = some_study();
   InterventionRow row{.model = "mdm", .condition = "mask-anchors=5", .control = "mask-random=5", .n = 20};
-  row.em_change = Summary{.n = 20, .mean = -30, .lo = -40, .hi = -20};
-  row.em_against_control = Summary{.n = 20, .mean = -20, .lo = -30, .hi = -10};
+  row.em_change = Summary{.n = 20, .questions = 20, .mean = -30, .lo = -40, .hi = -20};
+  row.em_against_control = Summary{.n = 20, .questions = 20, .mean = -20, .lo = -30, .hi = -10};
   InterventionResult interventions{.rows = {row}};
   EXPECT_EQ(
       findings(StudyView(result), &interventions)[2].answer,
@@ -171,9 +171,9 @@ TEST(Findings, SayWhetherAnInterventionMattersByItsInterval) {
   interventions.rows[0].em_against_control->hi = 1;
   EXPECT_TRUE(findings(StudyView(result), &interventions)[2].answer.starts_with("It cannot be told: "));
   interventions.rows[0].em_against_control->hi = -10;
-  interventions.rows[0].em_against_control->n = 4;
+  interventions.rows[0].em_against_control->questions = 4;
   EXPECT_TRUE(findings(StudyView(result), &interventions)[2].answer.starts_with("It cannot be told: "))
-      << "four samples are no ground";
+      << "four questions are no ground";
 }
 
 TEST(StudyPage, AModelHasOneColorInAllFigures) {

@@ -77,13 +77,17 @@ Json to_json(const CollectOptions& options) {
 
 std::string describe(const AnchorOptions& options) {
   if (options.rule == AnchorRule::kTopK) return fmt::format("topk, k = {}", options.k);
+  if (options.rule == AnchorRule::kExcess) {
+    return fmt::format("excess, ε = {}, lift ≥ {}", options.epsilon, options.min_lift);
+  }
   return fmt::format("{}, ε = {}", name_of(options.rule), options.epsilon);
 }
 
 void collect(StudyResult& result, Trace trace, const std::string& data) {
   StudiedModel& model = model_of(result, trace);
   const TraceHeader& h = trace.header;
-  const SampleKey key{.model = h.model, .data = data, .task = h.task, .sample = h.sample};
+  const SampleKey key{
+      .model = h.model, .data = data, .task = h.task, .sample = h.sample, .question = h.question};
   const TraceWithNull traces(trace);
   const std::string gold = gold_label(trace.regions);
   for (const Analysis* analysis : result.options.analyses) {
@@ -91,7 +95,11 @@ void collect(StudyResult& result, Trace trace, const std::string& data) {
     result.table.add(key, measured);
     result.layer_means.add(key, mean_over_layers(measured));
     if (analysis->name == "flow" && !gold.empty()) {
-      result.by_gold.add({.model = h.model, .data = gold, .task = h.task, .sample = data + "/" + h.sample},
+      result.by_gold.add({.model = h.model,
+                          .data = gold,
+                          .task = h.task,
+                          .sample = data + "/" + h.sample,
+                          .question = h.question},
                          measured);
     }
   }

@@ -62,7 +62,7 @@ struct StudyResult {
 // For records.
 Json to_json(const CollectOptions& options);
 
-// "excess, ε = 3", "topk, k = 5".
+// "excess, ε = 3, lift ≥ 2", "topk, k = 5".
 std::string describe(const AnchorOptions& options);
 
 // Adds one sample. Traces of one name must come from the same model. Throws Error when they do not, or when

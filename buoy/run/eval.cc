@@ -71,6 +71,7 @@ SampleResult result_of(const TraceSource& source, const EvalJob& job, const Gene
   result.key = job.key;
   result.number = job.number;
   result.task = job.example.item.task;
+  result.question = job.example.item.question;
   result.prompt = job.prompt;
   result.answer = answer_text(source.tokenizer, source.model.config(), made.generated());
   result.score = score_answer(result.answer, job.example.item.answers);
@@ -110,8 +111,8 @@ std::vector<SampleResult> answer(const EvalModel& model, std::span<const EvalJob
 std::string to_message(std::span<const SampleResult> results) {
   Json list = Json::array();
   for (const SampleResult& r : results) {
-    list.push_back({r.key.model, r.key.data, r.key.condition, r.key.sample, r.number, r.task, r.prompt,
-                    r.answer, r.score.em, r.score.substring, r.score.f1, r.prompt_tokens, r.steps,
+    list.push_back({r.key.model, r.key.data, r.key.condition, r.key.sample, r.number, r.task, r.question,
+                    r.prompt, r.answer, r.score.em, r.score.substring, r.score.f1, r.prompt_tokens, r.steps,
                     r.commit_step, r.seconds, measurements_to_json(r.seen)});
   }
   return list.dump();
@@ -123,14 +124,15 @@ std::vector<SampleResult> from_message(const std::string& text) {
     results.push_back({.key = {r[0], r[1], r[2], r[3]},
                        .number = r[4],
                        .task = r[5],
-                       .prompt = r[6],
-                       .answer = r[7],
-                       .score = {.em = r[8], .substring = r[9], .f1 = r[10]},
-                       .prompt_tokens = r[11],
-                       .steps = r[12],
-                       .commit_step = r[13].get<std::vector<Index>>(),
-                       .seconds = r[14],
-                       .seen = measurements_from_json(r[15].get<std::string>(), "message of a rank")});
+                       .question = r[6],
+                       .prompt = r[7],
+                       .answer = r[8],
+                       .score = {.em = r[9], .substring = r[10], .f1 = r[11]},
+                       .prompt_tokens = r[12],
+                       .steps = r[13],
+                       .commit_step = r[14].get<std::vector<Index>>(),
+                       .seconds = r[15],
+                       .seen = measurements_from_json(r[16].get<std::string>(), "message of a rank")});
   }
   return results;
 }

@@ -41,6 +41,14 @@ Measurements scores_of(const SampleResult& r) {
   return made;
 }
 
+SampleKey answer_key(const SampleResult& r) {
+  return {.model = r.key.model,
+          .data = r.key.data,
+          .task = r.task,
+          .sample = r.key.sample,
+          .question = r.question};
+}
+
 int score_index(const std::string& quantity) {
   return static_cast<int>(std::ranges::find(kScoreNames, quantity) - std::begin(kScoreNames));
 }
@@ -64,8 +72,8 @@ std::optional<ScoreGain> gain_of(const std::vector<Summary>& differences) {
     const int i = score_index(s.quantity);
     gain.n = s.n;
     gain.mean[i] = s.mean;
-    gain.low[i] = s.lo.value_or(s.mean);
-    gain.high[i] = s.hi.value_or(s.mean);
+    gain.low[i] = std::max(-100.0, s.lo.value_or(s.mean));
+    gain.high[i] = std::min(100.0, s.hi.value_or(s.mean));
   }
   return gain;
 }
@@ -102,9 +110,12 @@ ScoreTable make_score_table(const std::vector<SampleResult>& results, const Scor
     SampleTable samples;
     for (const SampleResult& r : results) {
       if (r.key.model != model) continue;
-      samples.add(
-          {.model = r.key.condition, .data = r.key.data, .task = columns.of(r), .sample = r.key.sample},
-          scores_of(r));
+      samples.add({.model = r.key.condition,
+                   .data = r.key.data,
+                   .task = columns.of(r),
+                   .sample = r.key.sample,
+                   .question = r.question},
+                  scores_of(r));
     }
     for (const std::string& condition : order.conditions) {
       ScoreRow row{.model = model, .condition = condition};
@@ -131,7 +142,21 @@ SampleTable answer_table(const std::vector<SampleResult>& results) {
   for (const SampleResult& r : results) {
     Measurements scores = scores_of(r);
     for (Measurement& m : scores) m.part = r.key.condition;
-    table.add({.model = r.key.model, .data = r.key.data, .task = r.task, .sample = r.key.sample}, scores);
+    table.add(answer_key(r), scores);
+  }
+  return table;
+}
+
+SampleTable passage_answer_table(const std::vector<SampleResult>& results) {
+  SampleTable table = answer_table(results);
+  std::map<SampleKey, std::string_view> bare;  // prompts without passages
+  for (const SampleResult& r : results) {
+    if (r.key.condition == "none") bare.emplace(answer_key(r), r.prompt);
+  }
+  for (const SampleResult& r : results) {
+    const auto without = bare.find(answer_key(r));
+    if (r.key.condition == "none" || without == bare.end() || without->second != r.prompt) continue;
+    table.add(answer_key(r), Measurements{{.quantity = "same_prompt", .part = r.key.condition, .value = 1}});
   }
   return table;
 }

@@ -49,6 +49,10 @@ ScoreTable make_score_table(const std::vector<SampleResult>& results, const Scor
 // The scores of every sample in percent, by name, with the condition as part.
 SampleTable answer_table(const std::vector<SampleResult>& results);
 
+// The same, and "same_prompt" = 1, with the condition as part, of samples whose prompt under it is the one
+// under "none": a condition that changes nothing measures nothing.
+SampleTable passage_answer_table(const std::vector<SampleResult>& results);
+
 // For a terminal; as CSV with every number; as JSON; as LaTeX in the shape of the paper's first table.
 std::string score_text(const ScoreTable& table);
 std::string score_csv(const ScoreTable& table);

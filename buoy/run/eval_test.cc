@@ -31,6 +31,7 @@ SampleResult result(const std::string& model, const std::string& task, const std
   return {.key = {model, "set", condition, "item-" + std::to_string(number)},
           .number = number,
           .task = task,
+          .question = "Question " + std::to_string(number) + "?",
           .prompt = "p",
           .answer = "ü \"a\"",
           .score = {.em = em, .substring = em, .f1 = em},
@@ -58,6 +59,7 @@ TEST_F(Store, GivesBackWhatWasAddedAfterReopening) {
   const std::vector<SampleResult> back = again.results();
   ASSERT_EQ(back.size(), 2u);
   EXPECT_EQ(back[0].number, 0);  // in order of number, not of adding
+  EXPECT_EQ(back[0].question, "Question 0?");
   EXPECT_EQ(back[0].answer, "ü \"a\"");
   EXPECT_EQ(back[0].commit_step, (std::vector<Index>{2, 0, 1}));
   EXPECT_EQ(back[1].score.em, 0);
@@ -167,6 +169,22 @@ TEST(ScoreTable, MatchesTheClosedForms) {
   EXPECT_EQ(parse_json(score_json(table), "t")["rows"][1]["cells"]["a"]["em"]["mean"], 75.0);
   EXPECT_NE(score_csv(table).find("m,given,mean of items,em,6,66.6666667,"), std::string::npos)
       << score_csv(table);
+}
+
+TEST(AnswerTable, SaysWherePassagesChangedNoPrompt) {
+  std::vector<SampleResult> results;
+  for (Index i = 0; i < 2; ++i) {
+    for (const char* condition : {"none", "given"}) results.push_back(result("m", "t", condition, i, 1));
+  }
+  results[3].prompt = "with passages";  // the second item, given
+  const SampleTable plain = answer_table(results), table = passage_answer_table(results);
+  EXPECT_EQ(plain.columns().size(), 6u) << "three scores under two conditions";
+  ASSERT_EQ(table.columns().size(), 7u);
+  const auto& marked = table.columns().at({.quantity = "same_prompt", .part = "given"});
+  ASSERT_EQ(marked.samples.size(), 1u);
+  const SampleKey& key = table.samples()[static_cast<std::size_t>(marked.samples[0])];
+  EXPECT_EQ(key.sample, "item-0");
+  EXPECT_EQ(key.question, "Question 0?");
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ constexpr const char* kSchema = R"(
   CREATE TABLE run (settings TEXT NOT NULL);
   CREATE TABLE samples (
     model TEXT NOT NULL, data TEXT NOT NULL, condition TEXT NOT NULL, sample TEXT NOT NULL,
-    number INTEGER NOT NULL, task TEXT NOT NULL, prompt TEXT NOT NULL, answer TEXT NOT NULL,
+    number INTEGER NOT NULL, task TEXT NOT NULL, question TEXT NOT NULL,
+    prompt TEXT NOT NULL, answer TEXT NOT NULL,
     em REAL NOT NULL, substring REAL NOT NULL, f1 REAL NOT NULL,
     prompt_tokens INTEGER NOT NULL, steps INTEGER NOT NULL, commit_step TEXT NOT NULL, seconds REAL NOT NULL,
     seen TEXT NOT NULL,
@@ -101,12 +102,14 @@ void RunStore::add(std::span<const SampleResult> results) {
   Transaction transaction(database_);
   Statement insert(
       database_,
-      "INSERT INTO samples VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)");
+      "INSERT INTO samples VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
+      "?17)");
   for (const SampleResult& r : results) {
     const std::string commits = Json(r.commit_step).dump(), seen = measurements_to_json(r.seen);
     insert
-        .bind({r.key.model, r.key.data, r.key.condition, r.key.sample, r.number, r.task, r.prompt, r.answer,
-               r.score.em, r.score.substring, r.score.f1, r.prompt_tokens, r.steps, commits, r.seconds, seen})
+        .bind({r.key.model, r.key.data, r.key.condition, r.key.sample, r.number, r.task, r.question, r.prompt,
+               r.answer, r.score.em, r.score.substring, r.score.f1, r.prompt_tokens, r.steps, commits,
+               r.seconds, seen})
         .run();
   }
   transaction.commit();
@@ -114,15 +117,17 @@ void RunStore::add(std::span<const SampleResult> results) {
 }
 
 void RunStore::each_seen(const std::function<void(const SampleResult& sample)>& take) const {
-  Statement row(database_,
-                "SELECT model, data, condition, sample, number, task, seen FROM samples WHERE seen <> '' "
-                "ORDER BY model, data, condition, number, sample");
+  Statement row(
+      database_,
+      "SELECT model, data, condition, sample, number, task, question, seen FROM samples WHERE seen <> '' "
+      "ORDER BY model, data, condition, number, sample");
   while (row.step()) {
     SampleResult r;
     r.key = {text_of(row, 0), text_of(row, 1), text_of(row, 2), text_of(row, 3)};
     r.number = row.integer(4);
     r.task = text_of(row, 5);
-    r.seen = measurements_from_json(row.text(6), database_.path().string());
+    r.question = text_of(row, 6);
+    r.seen = measurements_from_json(row.text(7), database_.path().string());
     take(r);
   }
 }
@@ -154,20 +159,21 @@ Measurements measurements_from_json(std::string_view text, std::string_view plac
 std::vector<SampleResult> RunStore::results() const {
   std::vector<SampleResult> results;
   Statement row(database_,
-                "SELECT model, data, condition, sample, number, task, prompt, answer, em, substring, f1, "
-                "prompt_tokens, steps, commit_step, seconds FROM samples "
+                "SELECT model, data, condition, sample, number, task, question, prompt, answer, em, "
+                "substring, f1, prompt_tokens, steps, commit_step, seconds FROM samples "
                 "ORDER BY model, data, condition, number, sample");
   while (row.step()) {
     SampleResult r{.key = {text_of(row, 0), text_of(row, 1), text_of(row, 2), text_of(row, 3)},
                    .number = row.integer(4),
                    .task = text_of(row, 5),
-                   .prompt = text_of(row, 6),
-                   .answer = text_of(row, 7),
-                   .score = {.em = row.real(8), .substring = row.real(9), .f1 = row.real(10)},
-                   .prompt_tokens = row.integer(11),
-                   .steps = row.integer(12),
-                   .seconds = row.real(14)};
-    r.commit_step = parse_json(row.text(13), database_.path().string()).get<std::vector<Index>>();
+                   .question = text_of(row, 6),
+                   .prompt = text_of(row, 7),
+                   .answer = text_of(row, 8),
+                   .score = {.em = row.real(9), .substring = row.real(10), .f1 = row.real(11)},
+                   .prompt_tokens = row.integer(12),
+                   .steps = row.integer(13),
+                   .seconds = row.real(15)};
+    r.commit_step = parse_json(row.text(14), database_.path().string()).get<std::vector<Index>>();
     results.push_back(std::move(r));
   }
   return results;

@@ -25,7 +25,7 @@ struct RunKey {
 struct SampleResult {
   RunKey key;
   Index number = 0;  // place in the dataset, from 0
-  std::string task;
+  std::string task, question;
   std::string prompt, answer;
   AnswerScore score;
   Index prompt_tokens = 0, steps = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "buoy/base/error.h"
 
@@ -55,8 +56,27 @@ void add_scores(Measurements& row, const Scores& scores, const std::string& suff
   }
 }
 
+// Whether a stressor that works on the prompt left it as it was, whatever the level.
+bool same_prompt(const std::vector<StressLevel>& levels, const Conditions& conditions) {
+  const StressTarget target = levels.front().stressor->target;
+  if (target != StressTarget::kItem && target != StressTarget::kPrompt) return false;
+  std::set<std::string_view> prompts;
+  Index found = 0;
+  for (const StressLevel& level : levels) {
+    const auto result = conditions.find(level.name());
+    if (result == conditions.end()) continue;
+    prompts.insert(result->second->prompt);
+    ++found;
+  }
+  return found > 1 && prompts.size() == 1;
+}
+
 // Scores, losses and slopes of one sample under one stressor.
 void add_stressor(Measurements& row, const std::vector<StressLevel>& levels, const Conditions& conditions) {
+  if (same_prompt(levels, conditions)) {
+    row.push_back(
+        {.quantity = "same_prompt", .part = std::string(levels.front().stressor->name), .value = 1});
+  }
   const std::vector<double> weights = slope_weights(levels);
   const auto baseline = conditions.find(levels.front().name());
   Scores slopes{};
@@ -96,8 +116,11 @@ Answers answers_of(const std::vector<StressData>& data) {
 
 // What one sample is named by, and its number, which orders results.
 SampleKey sample_of(const SampleResult& result) {
-  return {
-      .model = result.key.model, .data = result.key.data, .task = result.task, .sample = result.key.sample};
+  return {.model = result.key.model,
+          .data = result.key.data,
+          .task = result.task,
+          .sample = result.key.sample,
+          .question = result.question};
 }
 
 const Summary* find(const std::vector<Summary>& summaries, const std::string& quantity,
@@ -107,13 +130,23 @@ const Summary* find(const std::vector<Summary>& summaries, const std::string& qu
   return found == summaries.end() ? nullptr : &*found;
 }
 
+// A score lies between 0 and 100 and a loss between −100 and 100, and so do their intervals; a slope may be
+// anything.
+Summary within_bounds(Summary s, const std::string& suffix) {
+  const double low = suffix.empty() ? 0 : -100;
+  if (suffix == "_slope" || !s.lo || !s.hi) return s;
+  s.lo = std::clamp(*s.lo, low, 100.0);
+  s.hi = std::clamp(*s.hi, low, 100.0);
+  return s;
+}
+
 std::optional<ScoreSummaries> scores_in(const std::vector<Summary>& summaries, const std::string& suffix,
                                         const std::string& part) {
   ScoreSummaries made;
   for (std::size_t s = 0; s < kScores; ++s) {
     const Summary* found = find(summaries, kScoreNames[s] + suffix, part);
     if (found == nullptr) return {};
-    made[s] = *found;
+    made[s] = within_bounds(*found, suffix);
   }
   return made;
 }

@@ -67,6 +67,7 @@ struct StressOrder {
 //   stale                          part "collection=changed", "…=deleted": 100 where the answer equals (EM)
 //   one
 //                                  of the answers before the change, which the collection no longer gives
+//   same_prompt                    part "irrelevant": 1 where no level changed the prompt; else absent
 SampleTable stress_samples(const std::vector<SampleResult>& results, const StressOrder& order);
 
 StressResult make_stress_result(const std::vector<SampleResult>& results, const StressOrder& order);

@@ -2,6 +2,7 @@
 #include "buoy/stress/stress_table.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -64,16 +65,17 @@ TEST_F(StressTable, ScoresLossesAndSlopesAreThoseOfTheItems) {
   EXPECT_NEAR(curve.points[1].scores[2].mean, 25, kExact);
   EXPECT_FALSE(curve.points[0].losses);
   EXPECT_NEAR((*curve.points[2].losses)[0].mean, 50, kExact);
-  EXPECT_NEAR(*(*curve.points[2].losses)[0].lo, 0, kExact);
-  EXPECT_NEAR(*(*curve.points[2].losses)[0].hi, 100, kExact);
+  EXPECT_NEAR(*(*curve.points[2].losses)[0].lo, 50 - std::sqrt(12500), kExact)
+      << "losses of 0, 100, 100 and 0: t is ±√12 where four alike are drawn, the error √(3125/3)";
+  EXPECT_NEAR(*(*curve.points[2].losses)[0].hi, 100, kExact) << "no loss is more";
   EXPECT_EQ(curve.baseline, 0);
   EXPECT_EQ(curve.worst, 1);  // the first of two alike
   // x = 0, 5, 10 units of 10 %; the means are 100, 50, 50: slope = Σ (x − 5)·y ÷ 50.
   ASSERT_TRUE(curve.slopes);
   EXPECT_NEAR((*curve.slopes)[0].mean, (-5 * 100 + 5 * 50) / 50.0, kExact);
   // Items: 0, −10, −10, 0.
-  EXPECT_NEAR(*(*curve.slopes)[0].lo, -10, kExact);
-  EXPECT_NEAR(*(*curve.slopes)[0].hi, 0, kExact);
+  EXPECT_NEAR(*(*curve.slopes)[0].lo, -5 - std::sqrt(125), kExact);
+  EXPECT_NEAR(*(*curve.slopes)[0].hi, -5 + std::sqrt(125), kExact);
   EXPECT_NEAR((*curve.slopes)[2].mean, -2.5, kExact);
 }
 
@@ -169,6 +171,17 @@ TEST_F(StressTable, IsWrittenWithEveryNumber) {
       << robustness;
   const std::string text = stress_text(made);
   EXPECT_NE(text.find("+100.0 [+100.0, +100.0]  -10.0 [-10.0, -10.0]"), std::string::npos) << text;
+}
+
+TEST_F(StressTable, SaysWhereNoLevelChangedThePrompt) {
+  add_item("a", 0, {1, 1, 1});
+  add_item("a", 1, {1, 0, 0});
+  for (SampleResult& r : results_) r.prompt = r.number == 0 ? "the same" : "with " + r.key.condition;
+  const SampleTable samples = stress_samples(results_, order_);
+  const auto marked = samples.columns().find({.quantity = "same_prompt", .part = "irrelevant"});
+  ASSERT_NE(marked, samples.columns().end());
+  ASSERT_EQ(marked->second.samples.size(), 1u);
+  EXPECT_EQ(samples.samples()[static_cast<std::size_t>(marked->second.samples[0])].sample, "item-0");
 }
 
 }  // namespace

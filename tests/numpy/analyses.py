@@ -9,7 +9,7 @@ from collections import defaultdict
 
 import numpy as np
 
-EPSILON = 3.0  # of the anchor rule
+EPSILON, MIN_LIFT = 3.0, 2.0  # of the anchor rule
 CLASSES = ["bos", "mask", "eos/pad", "whitespace", "punctuation", "template", "function", "content"]
 STRUCTURAL = ["whitespace", "punctuation", "template", "function"]
 REGION_KINDS = ["bos", "template", "query", "document", "answer", "tail"]
@@ -17,12 +17,12 @@ SINK_SHARE, DRAIN = 0.5, 0.2  # a dormant head has more of the one and less of t
 
 
 def anchors(received, null):
-    """Positions whose excess passes three standard deviations."""
+    """Positions whose excess passes three standard deviations and that receive twice their null."""
     excess = received - null
     deviation = excess.std()
     if deviation < 1e-6 / len(excess):
         return np.zeros(0, dtype=int)
-    return np.flatnonzero(excess > EPSILON * deviation)
+    return np.flatnonzero((excess > EPSILON * deviation) & (received >= MIN_LIFT * null))
 
 
 def finished_received(sample, i):
@@ -33,9 +33,16 @@ def finished_received(sample, i):
 
 
 def distance(a, b):
-    """1 - Jaccard; two empty sets do not differ."""
+    """1 - Jaccard; two empty sets have no distance."""
     a, b = set(a.tolist()), set(b.tolist())
-    return 1 - len(a & b) / len(a | b) if a | b else 0.0
+    return 1 - len(a & b) / len(a | b) if a | b else None
+
+
+def turnover(pairs):
+    """Mean distance of those pairs that have one, or none, and the share of those that have none."""
+    distances = [distance(a, b) for a, b in pairs]
+    known = [d for d in distances if d is not None]
+    return np.mean(known) if known else None, distances.count(None) / len(distances)
 
 
 def drift(sample):
@@ -52,10 +59,15 @@ def drift(sample):
         for i, layer in enumerate(sample.layers):
             pairs = [(sets[s][i], sets[s + 1][i]) for s in range(S - 1)]
             if pairs:
-                yield "turnover", layer, -1, part, np.mean([distance(a, b) for a, b in pairs])
-                yield "both_empty", layer, -1, part, np.mean([len(a) + len(b) == 0 for a, b in pairs])
+                mean, both_empty = turnover(pairs)
+                if mean is not None:
+                    yield "turnover", layer, -1, part, mean
+                yield "both_empty", layer, -1, part, both_empty
             if i + 1 < L and S > 0:
-                yield "float_index", layer, -1, part, np.mean([distance(x[i], x[i + 1]) for x in sets])
+                mean, both_empty = turnover([(x[i], x[i + 1]) for x in sets])
+                if mean is not None:
+                    yield "float_index", layer, -1, part, mean
+                yield "float_both_empty", layer, -1, part, both_empty
             runs = run_lengths([x[i] for x in sets], sample.N)
             if runs and S > 1:  # a single step shows no life
                 yield "lifetime", layer, -1, part, np.mean(runs)
