@@ -52,5 +52,5 @@ other && { echo "FAIL: changed data was accepted"; exit 1; }
 expect 'begun with other settings: /data/data was' "$work/other.log"
 python3 -c "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('pragma user_version=9'); c.commit()" "$work/other/run.db"
 other && { echo "FAIL: another version was accepted"; exit 1; }
-expect 'is a run of version 9, expected 2' "$work/other.log"
+expect 'is a run of version 9, expected 3' "$work/other.log"
 echo "locked, changed data, other version: refused"
