@@ -191,6 +191,7 @@ void bench_command(const BenchFlags& options) {
   const double peak = product_rate(*backend, backend->name().starts_with("cuda") ? 8192 : 1024);
   const Transformer model(
       config, [&](std::string_view name) { return weights.find(name); }, *backend);
+  if (options.json) print_note(fmt::format("{} on {}", options.shape, backend->name()));
   if (!options.json) {
     std::printf("%s on %s, %lld layers, logits of %s; one large product runs at %.1f TFLOP/s\n",
                 options.shape.c_str(), std::string(backend->name()).c_str(), static_cast<long long>(config.L),
