@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/ranges.h>
-
-#include "buoy/base/error.h"
+#include "buoy/base/enum_names.h"
 #include "buoy/io/json.h"
 
 namespace buoy {
@@ -45,15 +43,6 @@ unsigned bit_of(SamplerKind sampler) {
 constexpr std::array<std::string_view, 2> kRemasking = {"low_confidence", "random"};
 constexpr std::array<std::string_view, 4> kAlgorithms = {"origin", "maskgit_plus", "topk_margin", "entropy"};
 
-template <typename Enum, std::size_t n>
-Enum parse(const std::array<std::string_view, n>& names, std::string_view name, std::string_view what) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) {
-    fail_usage("{} is \"{}\", expected one of {}", what, name, fmt::format("{}", fmt::join(names, ", ")));
-  }
-  return static_cast<Enum>(found - names.begin());
-}
-
 template <std::size_t n>
 std::vector<std::string> strings(const std::array<std::string_view, n>& names) {
   return {names.begin(), names.end()};
@@ -78,11 +67,11 @@ std::vector<std::string> dream_algorithm_names() {
 }
 
 Remasking parse_remasking(std::string_view name) {
-  return parse<Remasking>(kRemasking, name, "remasking");
+  return enum_named<Remasking>(kRemasking, name, "remasking");
 }
 
 DreamAlgorithm parse_dream_algorithm(std::string_view name) {
-  return parse<DreamAlgorithm>(kAlgorithms, name, "alg");
+  return enum_named<DreamAlgorithm>(kAlgorithms, name, "alg");
 }
 
 LladaOptions llada_options(const SamplerSettings& s) {

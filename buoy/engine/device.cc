@@ -4,8 +4,7 @@
 #include <array>
 #include <optional>
 
-#include <fmt/ranges.h>
-
+#include "buoy/base/enum_names.h"
 #include "buoy/base/error.h"
 #include "buoy/base/thread_pool.h"
 #include "buoy/compute/card.h"
@@ -16,15 +15,6 @@ namespace {
 // In the order of the enumerators.
 constexpr std::array<std::string_view, 4> kDevices = {"auto", "cpu", "cuda", "reference"};
 constexpr std::array<std::string_view, 3> kTypes = {"auto", "f32", "bf16"};
-
-template <typename Enum, std::size_t n>
-Enum parse(const std::array<std::string_view, n>& names, std::string_view name, std::string_view what) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) {
-    fail_usage("{} is \"{}\", expected one of {}", what, name, fmt::format("{}", fmt::join(names, ", ")));
-  }
-  return static_cast<Enum>(found - names.begin());
-}
 
 // The number of the card, when it is asked for, or when nothing else is and it is there.
 std::optional<int> choose_card(const DeviceSettings& settings) {
@@ -44,11 +34,11 @@ int threads_of(const DeviceSettings& settings) {
 }  // namespace
 
 Device parse_device(std::string_view name) {
-  return parse<Device>(kDevices, name, "device");
+  return enum_named<Device>(kDevices, name, "device");
 }
 
 ComputeType parse_compute_type(std::string_view name) {
-  return parse<ComputeType>(kTypes, name, "dtype");
+  return enum_named<ComputeType>(kTypes, name, "dtype");
 }
 
 std::unique_ptr<Backend> make_backend(const DeviceSettings& settings, Index weight_bytes, Widen widen,
