@@ -65,7 +65,8 @@ Finding whether_it_moves(const StudyView& view) {
                          : "{} of {}’s change, and its first token is the strongest in {} (n = {})"),
         percent(100 * turnover->mean), model->name, percent(100 * first->mean), turnover->n));
   }
-  finding.answer = parts.empty() ? "Not measured: drift was not analysed." : joined(parts);
+  finding.answer =
+      parts.empty() ? "Not measured: drift was not analysed, or no step has an anchor." : joined(parts);
   return finding;
 }
 
