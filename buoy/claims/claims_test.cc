@@ -98,6 +98,19 @@ TEST(Judge, IsAboutWhatExceedsTheNull) {
             Verdict::kNotSupported);
 }
 
+TEST(Judge, TakesTheNullFromTheMeanNotFromTheSum) {
+  SampleTable table;
+  for (Index i = 0; i < kEnough; ++i) {  // a mean of 5 over four steps each
+    table.add(key("mdm", i),
+              Measurements{{.quantity = "x", .value = 20 + spread(i), .weight = 4, .null = 2.0}});
+  }
+  Claim claim = claim_of_x();
+  claim.null = ClaimNull::kUniform;
+  const ClaimResult r = only(judge({.models = {kMdm}, .analyses = &table}, std::span(&claim, 1)));
+  EXPECT_NEAR(r.value, 5, 1e-9);
+  EXPECT_NEAR(r.excess, 3, 1e-9);
+}
+
 TEST(Judge, WithoutSpreadNothingCanBeTold) {
   SampleTable table;
   for (Index i = 0; i < 30; ++i) table.add(key("mdm", i), Measurements{{.quantity = "x", .value = 5}});
@@ -223,6 +236,7 @@ TEST(Holm, StepsDownFromTheSmallest) {
   EXPECT_EQ(holm(std::vector{0.01, 0.04, 0.03, 0.005}, 0.05), (std::vector{true, false, false, true}))
       << "0.005 ≤ 0.05/4, 0.01 ≤ 0.05/3, 0.03 > 0.05/2, and 0.04 after it no more";
   EXPECT_EQ(holm(std::vector{0.04}, 0.05), std::vector{true});
+  EXPECT_EQ(holm(std::vector{0.04, 0.02}, 0.05), (std::vector{true, true})) << "the second is one of one";
   EXPECT_EQ(holm(std::vector{0.03, 0.03}, 0.05), (std::vector{false, false}));
   EXPECT_TRUE(holm({}, 0.05).empty());
 }
