@@ -39,7 +39,8 @@ std::string fingerprint_file(const std::filesystem::path& path) {
 std::string fingerprint_tokenizer(const std::filesystem::path& directory) {
   Hasher hasher;
   bool any = false;
-  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json", "chat_template.jinja"}) {
+  for (const char* name :
+       {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json", "chat_template.jinja"}) {
     if (!std::filesystem::exists(directory / name)) continue;
     any = true;
     hasher.add(name);

@@ -50,10 +50,11 @@ constexpr Score kScores[] = {
 };
 
 TableBlock score_table(const InterventionResult& result, const Score& score) {
-  TableBlock table{.caption = fmt::format(
-                       "{}, in percent and points, with 95 % bootstrap intervals over questions.", score.name),
-                   .columns = {{.name = "model"}, {.name = "intervention"}},
-                   .rows = {}};
+  TableBlock table{
+      .caption =
+          fmt::format("{}, in percent and points, with 95 % bootstrap intervals over questions.", score.name),
+      .columns = {{.name = "model"}, {.name = "intervention"}},
+      .rows = {}};
   table.columns.push_back(number_column("n", "items answered under it"));
   table.columns.push_back(number_column(score.short_name));
   table.columns.push_back(number_column("change", "against no intervention, paired by item"));
