@@ -13,15 +13,14 @@ build=${2:-$here/../build/fuzz}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-failed=0
-for source in "$here"/fuzz_*.cc; do
-  target=$(basename "$source" .cc)
+fuzz_one() {  # source
+  local target name binary corpus kept log runs coverage input
+  target=$(basename "$1" .cc)
   name=${target#fuzz_}
   binary=$build/fuzz/$target
   if [[ ! -x $binary ]]; then
     echo "$target: not built ($binary); build with: cmake --preset fuzz && cmake --build --preset fuzz"
-    failed=1
-    continue
+    return 1
   fi
   corpus=$work/$name
   kept=$build/fuzz/crashes/$name
@@ -36,7 +35,12 @@ for source in "$here"/fuzz_*.cc; do
   else
     input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
     echo "$target: FAILED, input kept in ${input:-nowhere (see the log)}, log in $log"
-    failed=1
+    return 1
   fi
-done
-exit $failed
+}
+export -f fuzz_one
+export seconds here build work
+
+# As many at once as there are cores.
+printf '%s\0' "$here"/fuzz_*.cc | xargs -0 -n 1 -P "$(nproc)" bash -c 'fuzz_one "$1"' fuzz
+[[ $? == 0 ]]
