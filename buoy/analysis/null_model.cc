@@ -49,6 +49,9 @@ class UniformFill {
       case UnderUniform::kReceivedRead:
         return by_length(array, out, trace_.N(),
                          [&](Index n) { return uniform_received(mask(), Rows::kRead, n); });
+      case UnderUniform::kReceivedStaying:
+        by_length(array, out, trace_.N(), [&](Index n) { return uniform_received(mask(), Rows::kRead, n); });
+        return clear_rows_without_any(out);
       case UnderUniform::kFlow: {
         const std::span<const Index> of = array.has_steps() ? writing_ : trace_.regions.of;
         return by_length(array, out, trace_.R() * trace_.R(),
@@ -74,6 +77,8 @@ class UniformFill {
           const auto end = trace_.evidence.begin() + std::min(keys, trace_.N());
           return std::accumulate(trace_.evidence.begin(), end, 0.0) / static_cast<double>(keys);
         });
+      case UnderUniform::kRowRegions:
+        return by_region(out);
     }
   }
 
@@ -96,6 +101,28 @@ class UniformFill {
   void by_row(std::vector<T>& out, double none, const Value& value) const {
     for (const Index keys : trace_.answer.visible) {
       out.insert(out.end(), trace_.L() * trace_.H(), static_cast<T>(keys > 0 ? value(keys) : none));
+    }
+  }
+
+  // The share of each region among the keys that each writing row could see.
+  template <typename T>
+  void by_region(std::vector<T>& out) const {
+    for (const Index keys : trace_.answer.visible) {
+      std::vector<double> share(trace_.R(), 0.0);
+      for (Index j = 0; j < std::min(keys, trace_.N()); ++j)
+        share[writing_[j]] += 1 / static_cast<double>(keys);
+      append_rows(out, share, trace_.R(), trace_.L());
+    }
+  }
+
+  // Steps after which no row stays have a row of zeros, with any attention.
+  template <typename T>
+  void clear_rows_without_any(std::vector<T>& out) const {
+    const auto& measured = trace_.steps.received_staying;
+    for (Index row = 0; row < trace_.S() * trace_.L(); ++row) {
+      const auto begin = measured.begin() + row * trace_.N();
+      const bool none = std::all_of(begin, begin + trace_.N(), [](float x) { return x == 0; });
+      if (none) std::fill_n(out.begin() + row * trace_.N(), trace_.N(), T{0});
     }
   }
 

@@ -57,6 +57,7 @@ void prepare_stats(const AttentionArgs& args, const AttentionSequence& s) {
   size(stats.max_weight, true, args.H * R);
   size(stats.entropy, true, args.H * R);
   size(stats.key_mass, !want.key_groups.empty(), args.H * R * want.key_group_count);
+  size(stats.row_means, want.row_means, R * N);
   size(stats.mean_output_norm, want.output_norms, args.H);
   size(stats.uniform_norm, want.output_norms, args.Hkv);
   size(stats.value_norms, want.output_norms, args.Hkv * N);

@@ -22,6 +22,7 @@ struct AttentionRequest {
   std::vector<Index> rows;
   std::vector<std::int8_t> key_groups;  // [N], or empty: no mass
   int key_group_count = 0;
+  bool row_means = false;  // those rows themselves, averaged over heads
 
   bool output_norms = false;  // mean over queries of ‖Σ_j A_ij v_j‖, the same for uniform A, and ‖v_j‖
   bool qk_means = false;      // column means of score, cosine and norm, and ‖k_j‖, O(N·D)
@@ -40,6 +41,7 @@ struct AttentionStats {
   std::vector<float> max_weight;        // [H, rows]
   std::vector<float> entropy;           // [H, rows]  nats
   std::vector<float> key_mass;          // [H, rows, key_group_count]
+  std::vector<float> row_means;         // [rows, N]  (1/H) Σ_h A_ij
   std::vector<float> mean_output_norm;  // [H]
   std::vector<float> uniform_norm;      // [Hkv]  mean over queries of ‖mean of the values it may see‖
   std::vector<float> value_norms;       // [Hkv, N]

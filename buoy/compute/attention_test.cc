@@ -60,6 +60,7 @@ TEST_P(Attention, HiddenKeysEverywhereGiveZeroAndNoNan) {
     for (const float x : got.out) ASSERT_EQ(x, 0.0f);
     for (const float x : got.stats.column_sums) ASSERT_EQ(x, 0.0f);
     for (const float x : got.stats.entropy) ASSERT_EQ(x, 0.0f);
+    for (const float x : got.stats.row_means) ASSERT_EQ(x, 0.0f);
     for (const std::int32_t j : got.stats.argmax) ASSERT_EQ(j, -1);
   }
 }
@@ -74,6 +75,31 @@ TEST_P(Attention, ColumnSumsOfAllRowsAddUpToTheNumberOfRows) {
       const auto begin = got.stats.column_sums.begin() + h * p.shape.N;
       const double sum = std::accumulate(begin, begin + p.shape.N, 0.0);
       EXPECT_NEAR(sum, static_cast<double>(p.shape.T), 1e-4 * static_cast<double>(p.shape.T));
+    }
+  }
+}
+
+TEST_P(Attention, RowMeansAreTheMatrixAveragedOverHeadsAndAddUpToOne) {
+  const Problem p(GetParam());
+  const auto [T, N, H] = std::tuple(p.shape.T, p.shape.N, p.shape.H);
+  std::vector<NamedBackend> backends = backends_under_test();
+  backends.push_back({"reference", make_reference_backend()});
+  for (NamedBackend& b : backends) {
+    SCOPED_TRACE(b.name);
+    const Answer got = run(*b.backend, p, &p.request);
+    ASSERT_EQ(std::ssize(got.stats.row_means), std::ssize(p.request.rows) * N);
+    for (Index r = 0; r < std::ssize(p.request.rows); ++r) {
+      const float* row = got.stats.row_means.data() + r * N;
+      EXPECT_NEAR(std::accumulate(row, row + N, 0.0), 1, 1e-5);
+      for (Index j = 0; j < N; ++j) {
+        double mean = 0;
+        for (Index h = 0; h < H; ++h) {
+          mean += got.stats.matrix[static_cast<std::size_t>(
+                      (h * T + p.request.rows[static_cast<std::size_t>(r)]) * N + j)] /
+                  static_cast<double>(H);
+        }
+        ASSERT_NEAR(row[j], mean, 1e-6) << "row " << r << ", key " << j;
+      }
     }
   }
 }
@@ -117,6 +143,7 @@ TEST(AttentionBatch, ASequencesAnswerDoesNotDependOnItsBatch) {
     EXPECT_EQ(download(*b.backend, out.row_range(33, 60)), alone.out) << b.name;
     EXPECT_EQ(second.stats.column_sums, alone.stats.column_sums) << b.name;
     EXPECT_EQ(second.stats.entropy, alone.stats.entropy) << b.name;
+    EXPECT_EQ(second.stats.row_means, alone.stats.row_means) << b.name;
   }
 }
 
@@ -140,6 +167,16 @@ TEST(AttentionBatch, OnTheCpuTheLastQueriesAloneGiveTheBitsOfTheWholePass) {
       EXPECT_EQ(run(*cpu, last_queries(whole, T), nullptr).out, want) << "D " << D << ", T " << T;
     }
   }
+}
+
+TEST(AttentionBatch, OnTheCpuNoBitDependsOnTheNumberOfThreads) {
+  if (!has_cpu_backend()) GTEST_SKIP() << "no cpu backend";
+  const Problem p({130, 130, 6, 3, 16, Mask::kCausal});
+  const Answer one = run(*make_cpu_backend({.threads = 1}), p, &p.request);
+  const Answer three = run(*make_cpu_backend({.threads = 3}), p, &p.request);
+  EXPECT_EQ(one.out, three.out);
+  EXPECT_EQ(one.stats.column_sums, three.stats.column_sums);
+  EXPECT_EQ(one.stats.row_means, three.stats.row_means);
 }
 
 TEST(AttentionCheck, RefusesShapesThatDoNotFit) {

@@ -41,7 +41,7 @@ struct Problem {
     request.rows = {s.T - 1, 0, s.T / 2};
     request.key_group_count = 2;
     for (Index j = 0; j < s.N; ++j) request.key_groups.push_back(static_cast<std::int8_t>(j % 3 - 1));
-    request.output_norms = request.qk_means = request.matrix = request.states = true;
+    request.row_means = request.output_norms = request.qk_means = request.matrix = request.states = true;
   }
 };
 
@@ -89,6 +89,7 @@ inline void expect_equal_answers(const Answer& got, const Answer& want, const Pr
   expect_close(got.stats.max_weight, want.stats.max_weight, "row maximum", tolerance.statistics);
   expect_close(got.stats.entropy, want.stats.entropy, "entropy", tolerance.statistics, 3);
   expect_close(got.stats.key_mass, want.stats.key_mass, "key mass", tolerance.statistics);
+  expect_close(got.stats.row_means, want.stats.row_means, "row means", tolerance.statistics);
   expect_close(got.stats.mean_output_norm, want.stats.mean_output_norm, "output norm", tolerance.values);
   expect_close(got.stats.uniform_norm, want.stats.uniform_norm, "uniform norm", tolerance.statistics);
   expect_close(got.stats.value_norms, want.stats.value_norms, "value norms", tolerance.statistics);

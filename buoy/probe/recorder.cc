@@ -5,7 +5,9 @@
 
 #include "buoy/base/at.h"
 #include "buoy/base/error.h"
+#include "buoy/probe/answer_row.h"
 #include "buoy/probe/fold.h"
+#include "buoy/probe/kept_rows.h"
 #include "buoy/probe/trace_arrays.h"
 
 namespace buoy {
@@ -42,23 +44,23 @@ void append_step(const TraceArray& array, const Trace& step, Trace& trace) {
   });
 }
 
-// The row that wrote one token.
-struct AnswerRow {
-  Index position = 0, row = 0, visible = 0;
-  std::vector<std::int32_t> argmax;                   // [L, H]
-  std::vector<float> weight, entropy, evidence_mass;  // [L, H]
-};
-
 }  // namespace
 
 struct Recorder::State {
   State(const ModelConfig& model, const RecordSettings& wanted, PromptLayout prompt)
-      : config(model), settings(wanted), layout(std::move(prompt)), layers(chosen_layers(wanted, model)) {
-    // Two regions may hold read rows: the Answer, and the last of the prompt (Dream reads the row before a
-    // mask).
-    if (layout.regions.count() + 2 > kMaxGroups) {
-      fail("the prompt has {} regions, expected at most {} to be told apart in one pass",
-           layout.regions.count(), kMaxGroups - 2);
+      : config(model),
+        settings(wanted),
+        layout(std::move(prompt)),
+        layers(chosen_layers(wanted, model)),
+        key_groups(layout.regions.count(), layout.regions.of, layout.evidence) {
+    // Queries: two regions may hold read rows, the Answer and the last of the prompt (Dream reads the row
+    // before a mask). Keys: the evidence of a region stands apart.
+    const Index more = std::max<Index>(2, std::ssize(key_groups.evidence_regions));
+    if (layout.regions.count() + more > kMaxGroups) {
+      fail(
+          "the prompt has {} regions, {} of them with evidence, expected at most {} to be told apart in one "
+          "pass",
+          layout.regions.count(), key_groups.evidence_regions.size(), kMaxGroups - more);
     }
     check(layout.regions.find(RegionKind::kAnswer) >= 0 && layout.regions.find(RegionKind::kTail) >= 0,
           "a layout names an Answer and a Tail");
@@ -68,6 +70,8 @@ struct Recorder::State {
     row_stats.resize(layers.size());
   }
 
+  // Whether rows are held still from step to step: they are computed anew each time.
+  bool holds_rows_still() const { return settings.received && !rows_add_up(); }
   bool rows_add_up() const { return config.family->rows == PassRows::kAddUp; }
   Index prompt_length() const { return std::ssize(layout.regions.of); }
 
@@ -75,17 +79,19 @@ struct Recorder::State {
   Index row_of(Index p) const { return std::max<Index>(0, p - config.family->logit_shift); }
 
   void plan_columns(std::span<const Index> read_rows);
-  void plan_rows(std::span<const Index> read_rows);
+  void plan_rows();
+  void plan_still_rows();
   void fold_step(Index slot, const AttentionStats& stats);
+  void fold_still_rows(Index slot, const AttentionStats& stats);
   void fold_finished(Index slot, const AttentionStats& stats);
   void finish_regions(std::span<const TokenId> eos);
-  void fill_steps(Trace& trace) const;
-  void fill_answer(Trace& trace) const;
+  void fill_steps(Trace& trace);
 
   const ModelConfig config;
   const RecordSettings settings;
   const PromptLayout layout;
   const std::vector<Index> layers;
+  const RegionGroups key_groups;
   std::vector<Index> slots;  // [model layers] → index into layers, or -1
 
   // The pass at hand.
@@ -94,13 +100,17 @@ struct Recorder::State {
   std::vector<TokenId> tokens;
   Index first_row = 0;
   std::vector<Index> read_rows;
-  std::vector<Index> region_of;  // [N]
+  std::vector<Index> measured_rows;  // positions of request.rows
+  std::vector<Index> region_of;      // [N]
   std::vector<QueryGroup> groups;
   AttentionRequest request;
   std::vector<LayerFold> folds;           // [L]
   std::vector<AttentionStats> row_stats;  // [L] row statistics of this pass
 
   std::vector<Trace> steps;  // one recorded step each, at its own length
+  KeptRows first_rows;       // of the first recorded step: all that may ever be read
+  KeptRows last_rows;        // of the latest one: those that were read
+  bool first_has_all = true;
   std::vector<AnswerRow> answer_rows;
   RegionMap finished_regions;
   FinishedRecord finished;
@@ -126,13 +136,30 @@ void Recorder::State::plan_columns(std::span<const Index> read) {
   request.group_count = static_cast<int>(groups.size());
 }
 
-void Recorder::State::plan_rows(std::span<const Index> read) {
-  for (const Index row : read) request.rows.push_back(row - first_row);
-  request.key_group_count = 1;
-  request.key_groups.assign(tokens.size(), -1);
-  for (std::size_t j = 0; j < layout.evidence.size(); ++j) {
-    if (layout.evidence[j] != 0) request.key_groups[j] = 0;
+// The read rows, and their mass by region, that of evidence apart.
+void Recorder::State::plan_rows() {
+  measured_rows = read_rows;
+  request.key_group_count = key_groups.count();
+  request.key_groups = key_groups.of_keys(region_of, layout.evidence);
+}
+
+// What has to be known of rows to hold them still from this recorded step to the next, and from the first.
+void Recorder::State::plan_still_rows() {
+  const Index N = std::ssize(tokens);
+  request.row_means = true;
+  measured_rows = read_rows;
+  if (steps.empty()) {
+    for (Index p = prompt_length(); p < N; ++p) {
+      if (std::ranges::find(read_rows, row_of(p)) == read_rows.end()) measured_rows.push_back(row_of(p));
+    }
+    first_rows.begin(measured_rows, N);
+  } else {
+    StepRecord& before = steps.back().steps;
+    for (std::size_t slot = 0; slot < layers.size(); ++slot)
+      last_rows.append_mean(static_cast<Index>(slot), read_rows, before.received_staying);
   }
+  first_has_all = first_has_all && first_rows.N() == N && first_rows.has(read_rows);
+  last_rows.begin(read_rows, N);
 }
 
 void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
@@ -143,6 +170,7 @@ void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
     rows.entropy = stats.entropy;
     rows.key_mass = stats.key_mass;
   }
+  if (request.row_means) fold_still_rows(slot, stats);
   if (request.query_groups.empty() && !request.qk_means) return;
   LayerFold& fold = folds[at(slot)];
   fold.add({.mask = config.mask,
@@ -167,6 +195,12 @@ void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
     fold.append_mean(LayerFold::Mean::kCosine, step.cosine_means);
     fold.append_mean(LayerFold::Mean::kNorm, step.norm_means);
   }
+}
+
+void Recorder::State::fold_still_rows(Index slot, const AttentionStats& stats) {
+  if (steps.size() == 1) first_rows.keep(measured_rows, stats.row_means);
+  last_rows.keep(measured_rows, stats.row_means);
+  if (first_has_all) first_rows.append_mean(slot, read_rows, steps.back().steps.received_frozen);
 }
 
 void Recorder::State::fold_finished(Index slot, const AttentionStats& stats) {
@@ -212,35 +246,18 @@ void Recorder::State::finish_regions(std::span<const TokenId> eos) {
   }
 }
 
-void Recorder::State::fill_steps(Trace& trace) const {
+void Recorder::State::fill_steps(Trace& trace) {
+  if (holds_rows_still() && !steps.empty()) {  // no step follows the last
+    StepRecord& last = steps.back().steps;
+    last.received_staying.assign(layers.size() * at(last.lengths.front()), 0.0f);
+  }
   for (const Trace& step : steps) {
     trace.steps.steps.push_back(step.steps.steps.front());
     for (const TraceArray& array : trace_arrays()) {
       if (array.has_steps()) append_step(array, step, trace);
     }
   }
-}
-
-void Recorder::State::fill_answer(Trace& trace) const {
-  if (!settings.answer_rows) return;
-  const std::size_t G = at(trace.G()), width = layers.size() * at(config.H);
-  AnswerRecord& record = trace.answer;
-  record.rows.assign(G, -1);
-  record.visible.assign(G, 0);
-  record.argmax.assign(G * width, -1);
-  record.weight.assign(G * width, 0);
-  record.entropy.assign(G * width, 0);
-  record.evidence_mass.assign(G * width, 0);
-  for (const AnswerRow& row : answer_rows) {
-    const Index g = row.position - trace.prompt_length;
-    record.rows[at(g)] = row.row;
-    record.visible[at(g)] = row.visible;
-    const Index base = g * static_cast<Index>(width);
-    std::ranges::copy(row.argmax, record.argmax.begin() + base);
-    std::ranges::copy(row.weight, record.weight.begin() + base);
-    std::ranges::copy(row.entropy, record.entropy.begin() + base);
-    std::ranges::copy(row.evidence_mass, record.evidence_mass.begin() + base);
-  }
+  if (!first_has_all) trace.steps.received_frozen.clear();
 }
 
 Recorder::Recorder(const ModelConfig& config, const RecordSettings& settings, PromptLayout layout)
@@ -264,11 +281,17 @@ void Recorder::begin_pass(const RecordedPass& pass) {
     if (s.settings.received || s.settings.flow) s.plan_columns(pass.read_rows);
     s.request.qk_means = s.settings.qk;
   }
-  if (s.settings.answer_rows) s.plan_rows(pass.read_rows);
+  s.measured_rows.clear();
+  if (s.settings.answer_rows) s.plan_rows();
+  if (s.keep && s.holds_rows_still()) s.plan_still_rows();
+  for (const Index row : s.measured_rows) s.request.rows.push_back(row - s.first_row);
   if (!s.rows_add_up() || pass.first_row == 0) std::ranges::for_each(s.folds, &LayerFold::clear);
   if (s.keep) {
     s.steps.emplace_back().steps = {
         .steps = {pass.step}, .lengths = {std::ssize(s.tokens)}, .tokens = s.tokens};
+    std::vector<std::int8_t>& read = s.steps.back().steps.read;
+    read.assign(s.tokens.size(), 0);
+    for (const Index row : s.read_rows) read[at(row)] = 1;
   }
 }
 
@@ -276,21 +299,15 @@ void Recorder::end_pass(std::span<const Index> committed) {
   State& s = *state_;
   s.doing = State::Doing::kNothing;
   if (!s.settings.answer_rows) return;
-  const Index rows = std::ssize(s.request.rows), H = s.config.H;
   for (const Index position : committed) {
     const Index row = s.row_of(position);
-    const Index r = std::ranges::find(s.read_rows, row) - s.read_rows.begin();
-    check(r < rows, "a token is written by a row that was read");
+    const Index r = std::ranges::find(s.measured_rows, row) - s.measured_rows.begin();
+    check(std::ranges::find(s.read_rows, row) != s.read_rows.end(),
+          "a token is written by a row that was read");
     AnswerRow answer{
         .position = position, .row = row, .visible = s.config.mask.visible_keys(row, std::ssize(s.tokens))};
-    for (const AttentionStats& stats : s.row_stats) {
-      for (Index h = 0; h < H; ++h) {
-        answer.argmax.push_back(stats.argmax[at(h * rows + r)]);
-        answer.weight.push_back(stats.max_weight[at(h * rows + r)]);
-        answer.entropy.push_back(stats.entropy[at(h * rows + r)]);
-        answer.evidence_mass.push_back(stats.key_mass[at(h * rows + r)]);
-      }
-    }
+    for (const AttentionStats& stats : s.row_stats)
+      answer.add_layer(stats, r, std::ssize(s.measured_rows), s.key_groups);
     s.answer_rows.push_back(std::move(answer));
   }
 }
@@ -342,7 +359,7 @@ Trace Recorder::take() {
   trace.prompt_length = s.prompt_length();
   trace.layers = s.layers;
   s.fill_steps(trace);
-  s.fill_answer(trace);
+  if (s.settings.answer_rows) fill_answer(s.answer_rows, trace);
   trace.finished = std::move(s.finished);
   return trace;
 }

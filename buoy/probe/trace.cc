@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "buoy/base/at.h"
 #include "buoy/base/error.h"
 #include "buoy/probe/trace_arrays.h"
 
@@ -105,6 +106,8 @@ class Checker {
         return range(values, name, 0, N);
       case Holds::kLength:
         return range(values, name, 1, N);
+      case Holds::kFlag:
+        return range(values, name, 0, 1);
     }
   }
 
@@ -118,6 +121,21 @@ TokenClass Trace::class_at(Index t, Index j) const {
   const TokenId token = steps.tokens[static_cast<std::size_t>(t * N() + j)];
   return header.mask_id && token == *header.mask_id ? TokenClass::kMask
                                                     : classes[static_cast<std::size_t>(j)];
+}
+
+bool is_writing(const Trace& trace, Index t) {
+  const Index answer = trace.regions.find(RegionKind::kAnswer), step = trace.steps.steps[at(t)];
+  for (Index g = 0; answer >= 0 && g < trace.G(); ++g) {
+    if (trace.regions.of[at(trace.prompt_length + g)] == answer && trace.commit_step[at(g)] == step)
+      return true;
+  }
+  return false;
+}
+
+Index writing_steps(const Trace& trace) {
+  Index count = 0;
+  for (Index t = 0; t < trace.S(); ++t) count += is_writing(trace, t) ? 1 : 0;
+  return count;
 }
 
 void check_trace(const Trace& trace, std::string_view place) {

@@ -46,6 +46,12 @@ struct StepRecord {
   std::vector<float> received;        // [S, L, N] over all rows, mean over heads
   std::vector<float> received_read;   // [S, L, N] over the rows whose logits were read
   std::vector<float> received_heads;  // [S, L, H, N] over all rows; empty unless asked for
+  std::vector<std::int8_t> read;      // [S, N] 1 where the row's logits were read
+  // With the rows held still, where every pass computes all rows anew (empty for others, and in older files):
+  // this step's attention over the rows that are read at the next recorded step too, and the first recorded
+  // step's over the rows that are read at this one. received_staying is 0 where the next step reads a row
+  // that this one does not (a block began) and at the last step.
+  std::vector<float> received_staying, received_frozen;  // [S, L, N]
   // Mass that the rows of region a send into region b, over the rows of a: a row of a region with positions
   // adds up to 1, others are 0. While a model writes, everything generated counts as Answer.
   std::vector<float> flow;  // [S, L, R, R]
@@ -61,6 +67,9 @@ struct AnswerRecord {
   std::vector<float> weight;         // [G, L, H] of that key
   std::vector<float> entropy;        // [G, L, H] nats
   std::vector<float> evidence_mass;  // [G, L, H] on the positions marked as evidence
+  // Mean over heads of its mass on each region, everything generated counting as Answer; adds up to 1, and 0
+  // where nothing was committed. Empty in older files.
+  std::vector<float> region_mass;  // [G, L, R]
 };
 
 // One pass over the finished sequence, all rows, per head.
@@ -102,6 +111,10 @@ struct Trace {
   // The class of position j before pass steps.steps[t]: masks are masks until they are filled.
   TokenClass class_at(Index t, Index j) const;
 };
+
+// Whether recorded step t wrote: it committed a token of the answer, which ends with its first EOS.
+bool is_writing(const Trace& trace, Index t);
+Index writing_steps(const Trace& trace);
 
 // Throws Error at `place` unless every array has the size the others imply, no number is NaN or infinite,
 // regions cover the sequence and every recorded row of attention adds up to 1 (within 1e-3).

@@ -20,25 +20,28 @@ enum class Presence { kAlways, kIfAsked, kWithAnswerRows };
 enum class Holds {
   kNothingMore,
   kRowsSumToOne,        // over the last dimension
-  kRowsSumToOneOrZero,  // the same; 0 where a region has no positions
+  kRowsSumToOneOrZero,  // the same; 0 where a region has no positions, or there is no row
   kPosition,            // -1 … N - 1
   kKeyCount,            // 0 … N
   kLength,              // 1 … N
+  kFlag,                // 0 or 1
 };
 
 // What uniform attention makes of an array. With S in its shape: at each step, over the keys there were.
 enum class UnderUniform {
-  kSame,          // it is not about where attention goes
-  kZero,          // scores and cosines: no key is favoured
-  kReceived,      // by every key, from all rows
-  kReceivedRead,  // from the rows that are read
-  kFlow,          // between regions
-  kRowEntropy,    // mean over all rows
-  kOutputNorm,    // the uniform_norm that was measured beside it
-  kRowArgmax,     // of one row with the keys it could see: the first of them,
-  kRowWeight,     // the weight of each,
-  kRowLogKeys,    // the entropy,
-  kRowEvidence,   // the mass on the evidence
+  kSame,             // it is not about where attention goes
+  kZero,             // scores and cosines: no key is favoured
+  kReceived,         // by every key, from all rows
+  kReceivedRead,     // from the rows that are read
+  kReceivedStaying,  // from those of them that stay; 0 where none do
+  kFlow,             // between regions
+  kRowEntropy,       // mean over all rows
+  kOutputNorm,       // the uniform_norm that was measured beside it
+  kRowArgmax,        // of one row with the keys it could see: the first of them,
+  kRowWeight,        // the weight of each,
+  kRowLogKeys,       // the entropy,
+  kRowEvidence,      // the mass on the evidence,
+  kRowRegions,       // the mass on each region, everything generated counting as Answer
 };
 
 using ArrayPlace = std::variant<std::vector<float>*, std::vector<double>*, std::vector<Index>*,

@@ -231,8 +231,10 @@ TEST_F(SpoiledArrays, ThatDoNotHoldWhatTheTableSaysAreRefused) {
   for (const TraceArray& array : trace_arrays()) {
     if (array.holds == Holds::kNothingMore) continue;
     const bool sums = array.holds == Holds::kRowsSumToOne || array.holds == Holds::kRowsSumToOneOrZero;
-    const Index low = array.holds == Holds::kPosition ? -1 : array.holds == Holds::kKeyCount ? 0 : 1;
-    const Index high = array.holds == Holds::kPosition ? trace_.N() - 1 : trace_.N();
+    const Index low = array.holds == Holds::kPosition ? -1 : array.holds == Holds::kLength ? 1 : 0;
+    const Index high = array.holds == Holds::kFlag       ? 1
+                       : array.holds == Holds::kPosition ? trace_.N() - 1
+                                                         : trace_.N();
     const auto set = [](Index value) {
       return [value](auto& values) {
         values[0] = static_cast<typename std::remove_cvref_t<decltype(values)>::value_type>(value);

@@ -87,6 +87,7 @@ void CpuAttention::run(const AttentionArgs& args, const Tensor& out) {
   if (!recorded) return;
   pool_.run(std::ssize(args.sequences) * args.H,
             [&](Index i, int) { merge_head(args, i / args.H, i % args.H); });
+  for (Index q = 0; q < std::ssize(args.sequences); ++q) average_rows(args, q);
 }
 
 void CpuAttention::plan(const AttentionArgs& args) {
@@ -94,6 +95,7 @@ void CpuAttention::plan(const AttentionArgs& args) {
   first_task_.clear();
   asked_.assign(args.sequences.size(), {});
   grouped_keys_.assign(args.sequences.size(), {});
+  row_weights_.resize(std::max(row_weights_.size(), args.sequences.size()));
   for (Index q = 0; q < std::ssize(args.sequences); ++q) {
     const AttentionSequence& s = args.sequences[cells(q)];
     first_task_.push_back(std::ssize(tasks_));
@@ -113,6 +115,7 @@ void CpuAttention::plan(const AttentionArgs& args) {
     for (Index r = 0; r < std::ssize(s.request->rows); ++r)
       asked_[cells(q)].emplace_back(s.request->rows[cells(r)], r);
     std::ranges::sort(asked_[cells(q)]);
+    if (s.request->row_means) row_weights_[cells(q)].assign(s.stats->row_means.size() * cells(args.H), 0.0f);
     for (Index j = 0; j < std::ssize(s.request->key_groups); ++j) {
       const std::int8_t group = s.request->key_groups[cells(j)];
       if (group >= 0) grouped_keys_[cells(q)].emplace_back(j, group);
@@ -210,6 +213,7 @@ void CpuAttention::finish_strip(const Strip& strip, Task& task, const Tensor& ou
       for (Index j = 0; j < strip.keys; ++j) row[j] = strip.weights[r * strip.stride + j] * strip.inverse[r];
     }
   }
+  if (s.request->row_means) keep_asked_rows(strip);
   if (s.request->query_groups.empty()) return;
   const std::int8_t* groups = s.request->query_groups.data() + strip.first;
   for (Index r = 0; r < strip.rows;) {
@@ -246,6 +250,33 @@ void CpuAttention::record_asked_row(const Strip& strip, Index r, float sum, floa
       strip.s.stats->key_mass[at * mass.size() + g] = static_cast<float>(mass[g] / double{sum});
     }
   }
+}
+
+// Heads run side by side: each writes its own rows, and average_rows() adds them up in order.
+void CpuAttention::keep_asked_rows(const Strip& strip) {
+  const auto& asked = asked_[cells(strip.sequence)];
+  const Index N = strip.s.k.rows();
+  float* to = row_weights_[cells(strip.sequence)].data() + strip.h * std::ssize(asked) * N;
+  auto it = std::ranges::lower_bound(asked, std::pair<Index, Index>{strip.first, 0});
+  for (; it != asked.end() && it->first < strip.first + strip.rows; ++it) {
+    const Index r = it->first - strip.first;
+    const float* row = strip.weights + r * strip.stride;
+    for (Index j = 0; j < strip.keys; ++j) to[it->second * N + j] = row[j] * strip.inverse[r];
+  }
+}
+
+void CpuAttention::average_rows(const AttentionArgs& args, Index sequence) {
+  const AttentionSequence& s = args.sequences[cells(sequence)];
+  if (s.request == nullptr || !s.request->row_means) return;
+  const Index N = s.k.rows(), rows = std::ssize(s.request->rows);
+  const float* from = row_weights_[cells(sequence)].data();
+  pool_.run(rows, [&](Index r, int) {
+    for (Index j = 0; j < N; ++j) {
+      double sum = 0;
+      for (Index h = 0; h < args.H; ++h) sum += from[(h * rows + r) * N + j];
+      s.stats->row_means[cells(r * N + j)] = static_cast<float>(sum / static_cast<double>(args.H));
+    }
+  });
 }
 
 void CpuAttention::merge_head(const AttentionArgs& args, Index sequence, Index h) {

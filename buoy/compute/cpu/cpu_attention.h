@@ -35,6 +35,8 @@ class CpuAttention {
   void run_task(const AttentionArgs& args, Task& task, const Tensor& out, AlignedFloats& scratch);
   void finish_strip(const Strip& strip, Task& task, const Tensor& out);
   void record_asked_row(const Strip& strip, Index r, float sum, float weighted);
+  void keep_asked_rows(const Strip& strip);
+  void average_rows(const AttentionArgs& args, Index sequence);
   void merge_head(const AttentionArgs& args, Index sequence, Index h);
 
   ThreadPool& pool_;
@@ -43,9 +45,10 @@ class CpuAttention {
   std::vector<std::vector<std::pair<Index, Index>>>
       asked_;  // per sequence: (query, place in request), sorted
   std::vector<std::vector<std::pair<Index, std::int8_t>>>
-      grouped_keys_;                    // per sequence: keys that are in a group, ascending
-  std::vector<AlignedFloats> packed_;   // per (sequence, key head): keys, then values
-  std::vector<AlignedFloats> scratch_;  // per thread
+      grouped_keys_;                             // per sequence: keys that are in a group, ascending
+  std::vector<std::vector<float>> row_weights_;  // per sequence: [H, rows, N], where row_means is asked for
+  std::vector<AlignedFloats> packed_;            // per (sequence, key head): keys, then values
+  std::vector<AlignedFloats> scratch_;           // per thread
 };
 
 }  // namespace buoy

@@ -52,6 +52,7 @@ struct SequenceView {
   float *max_weight, *entropy;  // [H, R]
   float* key_mass;              // [H, R, key_group_count] or null
   float* matrix;                // [H, R, N] or null
+  float* row_means;             // [R, N] or null; then `matrix` is there
 
   // Means over queries, and lengths of keys and values.
   float *score_means, *cosine_means, *norm_means;  // [H, N] or null
@@ -89,6 +90,9 @@ void run_hopper_columns(const AttentionView& view, cudaStream_t stream);
 // Row statistics and whole rows, from q, k and the log-sum-exp.
 void run_plain_rows(const AttentionView& view, cudaStream_t stream);
 void run_mma_rows(const AttentionView& view, cudaStream_t stream);  // bf16, D 32, 64 or 128
+
+// The mean over heads of the whole rows, which are there.
+void run_row_means(const AttentionView& view, cudaStream_t stream);
 
 // Means over queries and key norms; means_scratch() floats are needed for each sequence.
 void run_means(const AttentionView& view, cudaStream_t stream);

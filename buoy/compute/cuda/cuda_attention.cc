@@ -13,6 +13,7 @@ namespace {
 constexpr Index kAlignment = 256;         // bytes, of arrays in a shared block
 constexpr Index kStatisticsStep = 65536;  // bytes of a layer's answers are rounded up to this
 constexpr int kBlockStep = 8;             // and blocks of queries to this
+constexpr int kRowStep = 32;              // and rows to this
 
 template <typename T>
 T round_up(T value, T step) {
@@ -105,7 +106,7 @@ const Passes& passes_for(const AttentionView& view, const Device& device) {
 struct Work {
   AttentionView view;
   const Passes* passes;
-  bool columns, means, norms, rows;
+  bool columns, means, norms, rows, row_means;
   // Where something is measured: the small kernels run beside the large ones.
   cudaStream_t aside;
   cudaEvent_t begun, attended, measured;
@@ -125,6 +126,7 @@ void run_work(const Work& work, cudaStream_t stream) {
   work.passes->attention(view, stream);
   if (aside) order(work.attended, stream, work.aside);
   if (work.rows) work.passes->rows(view, work.aside);
+  if (work.row_means) run_row_means(view, work.aside);
   if (work.norms) run_norms(view, work.aside);
   if (work.columns) {
     run_order(view, stream);
@@ -156,13 +158,14 @@ struct CudaAttention::Plan {
   Block outputs;
   std::vector<Piece> pieces;
   std::vector<std::shared_ptr<Buffer>> scratch;
-  bool columns = false, means = false, norms = false, rows = false;
+  bool columns = false, means = false, norms = false, rows = false, row_means = false;
 
-  // Room on the card for an array of the answer, if it was asked for.
+  // Room on the card for an array of the answer, if it was asked for; more than it needs where `room` is
+  // more, so that steps that differ a little are the same work.
   template <typename T>
-  T* answer(std::vector<T>& array) {
+  T* answer(std::vector<T>& array, Index room = 0) {
     if (array.empty()) return nullptr;
-    T* place = outputs.reserve<T>(std::ssize(array));
+    T* place = outputs.reserve<T>(std::max(room, std::ssize(array)));
     pieces.push_back({offset_of(place), std::ssize(array) * Index{sizeof(T)}, array.data()});
     return place;
   }
@@ -198,7 +201,7 @@ void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
   place(plan);
   // Steps of a generation differ a little in these; grids a little larger make them the same work.
   view.most_keys = round_up(view.most_keys, 256);
-  view.most_rows = round_up(view.most_rows, 32);
+  view.most_rows = round_up(view.most_rows, kRowStep);
   view.most_blocks = round_up(view.most_blocks, kBlockStep);
   view.sequences = queue_->send(std::span<const SequenceView>(plan.views));
   run_passes(view, plan);
@@ -276,6 +279,12 @@ void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSeq
     view.argmax = plan.answer(stats.argmax);
     view.max_weight = plan.answer(stats.max_weight);
     view.entropy = plan.answer(stats.entropy);
+    if (want.row_means) {
+      const Index room = round_up(view.R, kRowStep) * s.k.rows();
+      view.matrix = scratch(args.H * room);
+      view.row_means = plan.answer(stats.row_means, room);
+      plan.row_means = true;
+    }
     if (!want.key_groups.empty()) {
       view.key_groups = plan.inputs.add(std::span<const std::int8_t>(want.key_groups));
       view.key_group_count = want.key_group_count;
@@ -323,9 +332,9 @@ void CudaAttention::place(Plan& plan) {
     relocate(view.argmax, outputs);
     for (float* SequenceView::*field :
          {&SequenceView::column_sums, &SequenceView::max_weight, &SequenceView::entropy,
-          &SequenceView::key_mass, &SequenceView::score_means, &SequenceView::cosine_means,
-          &SequenceView::norm_means, &SequenceView::key_norms, &SequenceView::value_norms,
-          &SequenceView::mean_output_norm, &SequenceView::uniform_norm}) {
+          &SequenceView::key_mass, &SequenceView::row_means, &SequenceView::score_means,
+          &SequenceView::cosine_means, &SequenceView::norm_means, &SequenceView::key_norms,
+          &SequenceView::value_norms, &SequenceView::mean_output_norm, &SequenceView::uniform_norm}) {
       relocate(view.*field, outputs);
     }
   }
@@ -338,6 +347,7 @@ void CudaAttention::run_passes(const AttentionView& view, const Plan& plan) {
                          .means = plan.means,
                          .norms = plan.norms,
                          .rows = plan.rows,
+                         .row_means = plan.row_means,
                          .aside = aside_,
                          .begun = begun_,
                          .attended = attended_,

@@ -13,6 +13,7 @@ struct Head {
   const AttentionArgs& args;
   const AttentionSequence& s;
   Index h, kv, N;
+  std::vector<double>& row_sums;  // [rows, N] over the heads so far, where row_means is asked for
 
   const float* query(Index i) const { return args.q.row<float>(s.first_row + i) + h * args.D; }
   const float* key(Index j) const { return s.k.row<float>(j) + kv * args.D; }
@@ -67,6 +68,9 @@ void record_row(const Head& head, Index i, const std::vector<double>& row, std::
   }
   for (std::size_t r = 0; r < want.rows.size(); ++r) {
     if (want.rows[r] != i) continue;
+    if (want.row_means) {
+      for (std::size_t j = 0; j < N; ++j) head.row_sums[r * N + j] += row[j];
+    }
     const std::size_t at = static_cast<std::size_t>(head.h) * want.rows.size() + r;
     double entropy = 0;
     for (std::size_t j = 0; j < N; ++j) {
@@ -177,8 +181,13 @@ void reference_attention(const AttentionArgs& args, const Tensor& out) {
   for (const AttentionSequence& s : args.sequences) {
     if (s.request != nullptr) prepare_stats(args, s);
     if (s.request != nullptr && s.request->states) copy_states(args, s);
+    std::vector<double> row_sums(s.request != nullptr ? s.stats->row_means.size() : 0, 0.0);
     for (Index h = 0; h < args.H; ++h) {
-      run_head({.args = args, .s = s, .h = h, .kv = h / (args.H / args.Hkv), .N = s.k.rows()}, out);
+      const Index kv = h / (args.H / args.Hkv);
+      run_head({.args = args, .s = s, .h = h, .kv = kv, .N = s.k.rows(), .row_sums = row_sums}, out);
+    }
+    for (std::size_t i = 0; i < row_sums.size(); ++i) {
+      s.stats->row_means[i] = static_cast<float>(row_sums[i] / static_cast<double>(args.H));
     }
   }
 }
