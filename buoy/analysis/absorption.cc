@@ -41,6 +41,23 @@ std::vector<double> value_weighted(const Trace& trace, Index l) {
   return mean;
 }
 
+// How much longer the values of the anchors are than those of the other keys, as a share; mean over key heads
+// whose other values are not all empty.
+Mean value_lead(const Trace& trace, Index l, std::span<const Index> anchors) {
+  Mean lead;
+  const Index N = trace.N();
+  if (anchors.empty() || std::ssize(anchors) == N) return lead;
+  for (Index kv = 0; kv < trace.Hkv(); ++kv) {
+    const auto norms = row_of(trace.finished.value_norms, l * trace.Hkv() + kv, N);
+    Mean inside;
+    for (const Index j : anchors) inside.add(norms[j]);
+    const double outside = std::accumulate(norms.begin(), norms.end(), 0.0) - inside.sum;
+    const double others = outside / static_cast<double>(N - inside.n);
+    if (others > 0) lead.add(inside.value() / others - 1);
+  }
+  return lead;
+}
+
 }  // namespace
 
 Measurements absorption(const Trace& trace, const AnalysisOptions& options) {
@@ -65,6 +82,8 @@ Measurements absorption(const Trace& trace, const AnalysisOptions& options) {
       add_shares(steps, now, now.share, options.anchors);
     }
     add("steps", steps);
+    emit(out, {.quantity = "anchor_value_lead", .layer = trace.layers[l]},
+         value_lead(trace, l, received.anchors(options.anchors)));
   }
   return out;
 }

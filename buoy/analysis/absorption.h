@@ -17,6 +17,9 @@ namespace buoy {
 //                     nothing; top1 is the key that carries most. Heads whose values are all empty are left
 //                     out
 //   "steps"           mean over the recorded steps, each with its own anchors; masked models only
+// and, with no part, on the finished sequence:
+//   anchor_value_lead  mean ‖v_j‖ of the anchors ÷ of the other keys − 1, mean over key heads; negative where
+//                      anchors carry little. Nothing without anchors
 Measurements absorption(const Trace& trace, const AnalysisOptions& options);
 
 }  // namespace buoy

@@ -136,5 +136,25 @@ TEST(DormantHeads, DrainIsMeasuredAgainstTheHeadsOwnValues) {
   EXPECT_NEAR(value_of(found, {.quantity = "drain", .layer = 0, .head = 2}), 0.25, kTolerance);
 }
 
+TEST(AnchorValueLead, ComparesAnchorsWithTheOthersHeadByHead) {
+  Trace trace = uniform_trace({.L = 1});
+  spike_finished(trace, {5, 7}, 0.4);
+  std::ranges::fill(trace.finished.value_norms, 2.0F);
+  float* first = trace.finished.value_norms.data();
+  first[5] = 0.5F, first[7] = 1.5F;  // mean 1, half of the others
+  first[24 + 5] = 3.0F;              // the second head's mean 2.5
+  const double expected = ((1.0 / 2 - 1) + (2.5 / 2 - 1)) / 2;
+  EXPECT_NEAR(value_of(absorption(trace, {}), {.quantity = "anchor_value_lead", .layer = 0}), expected, 1e-6);
+}
+
+TEST(AnchorValueLead, IsNothingWithoutAnchorsOrValues) {
+  Trace trace = uniform_trace({.L = 1});
+  EXPECT_FALSE(look_up(absorption(trace, {}), {.quantity = "anchor_value_lead", .layer = 0}));
+  spike_finished(trace, {5}, 0.4);
+  EXPECT_TRUE(look_up(absorption(trace, {}), {.quantity = "anchor_value_lead", .layer = 0}));
+  std::ranges::fill(trace.finished.value_norms, 0.0F);
+  EXPECT_FALSE(look_up(absorption(trace, {}), {.quantity = "anchor_value_lead", .layer = 0}));
+}
+
 }  // namespace
 }  // namespace buoy

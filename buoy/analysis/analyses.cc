@@ -13,18 +13,25 @@
 #include "buoy/analysis/flow.h"
 #include "buoy/analysis/qk.h"
 #include "buoy/analysis/retrieval_heads.h"
+#include "buoy/analysis/salience.h"
 #include "buoy/analysis/task_dependence.h"
 
 namespace buoy {
 namespace {
 
-constexpr std::array<Analysis, 9> kAnalyses = {{
+constexpr std::array<Analysis, 10> kAnalyses = {{
     {"drift", "Do anchors stay in place?",
      "A few tokens, the anchors, draw far more attention than the others. "
      "This follows them from step to step and from layer to layer: turnover 0 means that they stay, 1 that "
      "all are "
      "replaced.",
      drift},
+    {"salience", "Do the same tokens stay important?",
+     "Of every ten tokens the one that receives most attention is followed from step to step, 1 meaning that "
+     "the same tokens stay on top and 0 that chance would keep as many. "
+     "The proxies say how many of those tokens could be named beforehand: from mean scores, or by the masks "
+     "alone.",
+     salience},
     {"absorption", "How much attention do a few tokens absorb?",
      "Of every 100 parts of attention, this counts those that go to the first token, to the anchors, and to "
      "the "

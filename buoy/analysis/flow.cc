@@ -14,6 +14,13 @@ namespace {
 // Flows that differ by less, relatively, are equal: what is recorded is float32.
 constexpr double kTie = 1e-6;
 
+struct PoolingNames {
+  std::string_view name;
+  const char* quantity;
+};
+constexpr PoolingNames kPoolings[] = {
+    {"sum", "flow_sum"}, {"per-token", "flow_per_token"}, {"paper", "flow_paper"}};
+
 // Rows of K; a row of zeros stays as it is.
 void normalise_rows(std::span<double> matrix, Index K) {
   for (Index begin = 0; begin < std::ssize(matrix); begin += K) {
@@ -35,23 +42,47 @@ struct LayerFlows {
   }
 };
 
+// The region that region r counts as, or -1: none.
+Index counts_as(const Trace& trace, Index r, Pooling pooling) {
+  if (pooling != Pooling::kPaper) return r;
+  const RegionKind kind = trace.regions.regions[r].kind;
+  if (kind == RegionKind::kTemplate) return -1;
+  return kind == RegionKind::kTail ? trace.regions.find(RegionKind::kAnswer) : r;
+}
+
+// [R] where each region of the trace stands among the K, or -1.
+std::vector<Index> slots_of(const Trace& trace, std::span<const Index> regions, Pooling pooling) {
+  std::vector<Index> slots(trace.R(), -1);
+  for (Index r = 0; r < trace.R(); ++r) {
+    const auto at = std::ranges::find(regions, counts_as(trace, r, pooling));
+    if (at != regions.end()) slots[r] = at - regions.begin();
+  }
+  return slots;
+}
+
 // Of flow [L, R, R] between all regions of `trace`.
 template <typename Number>
 LayerFlows pool(const Trace& trace, std::span<const Number> flow, Pooling pooling) {
   const std::vector<Index> lengths = trace.regions.lengths();
+  const Index R = trace.R();
   LayerFlows out;
-  for (Index r = 0; r < trace.R(); ++r) {
-    if (lengths[r] > 0) out.regions.push_back(r);
+  for (Index r = 0; r < R; ++r) {
+    if (lengths[r] > 0 && counts_as(trace, r, pooling) == r) out.regions.push_back(r);
   }
-  for (Index l = 0; l < trace.L(); ++l) {
-    for (const Index a : out.regions) {
-      for (const Index b : out.regions) {
-        const double length = pooling == Pooling::kSum ? 1 : static_cast<double>(lengths[b]);
-        out.share.push_back(flow[(l * trace.R() + a) * trace.R() + b] / length);
-      }
+  const Index K = out.K();
+  const std::vector<Index> slots = slots_of(trace, out.regions, pooling);
+  out.share.resize(trace.L() * K * K);
+  for (Index row = 0; row < trace.L() * R; ++row) {
+    const Index from = slots[row % R];
+    for (Index b = 0; b < R; ++b) {
+      if (from < 0 || slots[b] < 0 || lengths[b] == 0) continue;
+      const double length = pooling == Pooling::kPerToken ? static_cast<double>(lengths[b]) : 1;
+      // The recorded flow is a mean over rows: regions that are merged count by their rows.
+      out.share[(row / R * K + from) * K + slots[b]] +=
+          flow[row * R + b] * static_cast<double>(lengths[row % R]) / length;
     }
   }
-  normalise_rows(out.share, out.K());
+  normalise_rows(out.share, K);
   return out;
 }
 
@@ -117,8 +148,43 @@ std::span<const double> row(const RegionFlow& flow, Index a) {
   return std::span(flow.share).subspan(a * K, K);
 }
 
+// With Answer's rows all on gold, evenly over its tokens, in every layer.
+LayerFlows forced_onto_gold(const Trace& trace, LayerFlows flows, Pooling pooling) {
+  const Documents documents = documents_of(trace, flows.regions);
+  const std::vector<Index> lengths = trace.regions.lengths();
+  const Index K = flows.K();
+  for (Index l = 0; l < trace.L(); ++l) {
+    const auto row = std::span(flows.share).subspan((l * K + documents.answer) * K, K);
+    std::ranges::fill(row, 0.0);
+    for (const Index k : documents.gold) {
+      row[k] = pooling == Pooling::kPerToken ? 1 : static_cast<double>(lengths[flows.regions[k]]);
+    }
+  }
+  normalise_rows(flows.share, K);
+  return flows;
+}
+
+// What the rolled-out flows of all poolings say of gold; the documents are comparable.
+void emit_gold(Measurements& out, const Trace& trace, const LayerFlows& flows, Pooling pooling) {
+  const Documents documents = documents_of(trace, flows.regions);
+  const std::string part(name_of(pooling));
+  const auto ratio_in = [&](const RegionFlow& rolled) {
+    return gold_ratio(row(rolled, documents.answer), documents);
+  };
+  const RegionFlow found = roll(flows);
+  const auto expected = ratio_in(roll(null_flows(trace, pooling)));
+  const auto add = [&](const char* quantity, std::optional<double> ratio) {
+    if (!ratio || !expected || *expected <= 0) return;
+    out.push_back({.quantity = quantity, .part = part, .value = *ratio / *expected});
+  };
+  add("gold_lift", ratio_in(found));
+  add("rollout_sensitivity", ratio_in(roll(forced_onto_gold(trace, flows, pooling))));
+  out.push_back(
+      {.quantity = "gold_top", .part = part, .value = gold_top(row(found, documents.answer), documents)});
+}
+
 void emit_pairs(Measurements& out, const Trace& trace, const RegionFlow& flow, Pooling pooling) {
-  const char* quantity = pooling == Pooling::kSum ? "flow_sum" : "flow_per_token";
+  const char* quantity = kPoolings[static_cast<std::size_t>(pooling)].quantity;
   const Index K = std::ssize(flow.regions);
   for (Index cell = 0; cell < K * K; ++cell) {
     const Region& from = trace.regions.regions[flow.regions[cell / K]];
@@ -141,7 +207,7 @@ void emit_layers(Measurements& out, const Trace& trace) {
 }  // namespace
 
 std::string_view name_of(Pooling pooling) {
-  return pooling == Pooling::kSum ? "sum" : "per-token";
+  return kPoolings[static_cast<std::size_t>(pooling)].name;
 }
 
 std::vector<double> rollout(std::span<const double> layers, Index K) {
@@ -169,20 +235,10 @@ RegionFlow region_flow(const Trace& trace, Pooling pooling) {
 
 Measurements flow(const Trace& trace, const AnalysisOptions&) {
   Measurements out;
-  for (const Pooling pooling : {Pooling::kSum, Pooling::kPerToken}) {
-    const RegionFlow found = region_flow(trace, pooling);
-    emit_pairs(out, trace, found, pooling);
-    const Documents documents = documents_of(trace, found.regions);
-    if (!documents.comparable()) continue;
-    const std::string part(name_of(pooling));
-    const RegionFlow null = roll(null_flows(trace, pooling));
-    const auto from_answer = row(found, documents.answer);
-    const auto ratio = gold_ratio(from_answer, documents);
-    const auto expected = gold_ratio(row(null, documents.answer), documents);
-    if (ratio && expected && *expected > 0) {
-      out.push_back({.quantity = "gold_lift", .part = part, .value = *ratio / *expected});
-    }
-    out.push_back({.quantity = "gold_top", .part = part, .value = gold_top(from_answer, documents)});
+  for (const Pooling pooling : {Pooling::kSum, Pooling::kPerToken, Pooling::kPaper}) {
+    const LayerFlows flows = recorded_flows(trace, pooling);
+    emit_pairs(out, trace, roll(flows), pooling);
+    if (documents_of(trace, flows.regions).comparable()) emit_gold(out, trace, flows, pooling);
   }
   emit_layers(out, trace);
   return out;

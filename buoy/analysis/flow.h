@@ -9,10 +9,11 @@
 namespace buoy {
 
 // kSum: all attention into a region counts, so long regions win. kPerToken: it is divided by the region's
-// length first.
-enum class Pooling { kSum, kPerToken };
+// length first. kPaper: as kSum, between the regions that the paper's script has: the template's words are in
+// none, the Tail belongs to Answer.
+enum class Pooling { kSum, kPerToken, kPaper };
 
-// "sum", "per-token".
+// "sum", "per-token", "paper".
 std::string_view name_of(Pooling pooling);
 
 // Flow between the regions that have positions; row a is where the attention of region a ends up and adds up
@@ -31,15 +32,20 @@ std::vector<double> rollout(std::span<const double> layers, Index K);
 RegionFlow region_flow(const Trace& trace, Pooling pooling);
 
 // On the finished sequence:
-//   flow_sum, flow_per_token  rolled out, with part "Answer>Doc1" for every pair of regions that have
-//   positions
-// and, for samples with both gold and other documents, with part "sum" and "per-token" where rolled out:
+//   flow_sum, flow_per_token, flow_paper  rolled out, with part "Answer>Doc1" for every pair of regions that
+//                                         have positions
+// and, for samples with both gold and other documents, with part "sum", "per-token" and "paper" where rolled
+// out:
 //   gold_lift       mean flow from Answer into a gold document ÷ mean flow into another, divided by the same
 //   ratio under
 //                   uniform attention. Means on both sides, so that two golds do not count double
 //   gold_top        1 when a gold document receives the most flow from Answer. Documents that tie share it:
 //   the null is
 //                   chance, not the luck of the first
+//   rollout_sensitivity  what gold_lift becomes when Answer sends all its attention to the gold documents,
+//   evenly
+//                        over their tokens, in every layer, and all other regions stay as measured. Nothing
+//                        where no flow is left for the other documents (a single layer)
 //   answer_to_gold  per layer, no part: that ratio in the layer's own flow, under `sum`, not divided by
 //   anything
 Measurements flow(const Trace& trace, const AnalysisOptions& options);

@@ -146,5 +146,63 @@ TEST(GoldLift, NeedsGoldAndOtherDocuments) {
   }
 }
 
+// A flow with other numbers in every cell; rows add up to 1.
+void set_random_flow(Trace& trace) {
+  const Index R = trace.R();
+  for (Index row = 0; row < trace.L() * R; ++row) {
+    double total = 0;
+    for (Index b = 0; b < R; ++b) total += draw(9, static_cast<std::uint64_t>(row * R + b));
+    for (Index b = 0; b < R; ++b) {
+      trace.finished.flow[row * R + b] =
+          static_cast<float>(draw(9, static_cast<std::uint64_t>(row * R + b)) / total);
+    }
+  }
+}
+
+TEST(PaperRegions, LeaveOutTheTemplateAndCountTheTailAsAnswer) {
+  Trace trace = uniform_trace({.L = 1});
+  set_random_flow(trace);
+  const Index R = trace.R();
+  const auto recorded = [&](Index a, Index b) { return double{trace.finished.flow[a * R + b]}; };
+  // Four rows of Answer and two of Tail, whose columns are one; column 1 is the template.
+  const auto merged = [&](Index b) { return 4 * recorded(kAnswer, b) + 2 * recorded(kAnswer + 1, b); };
+  double total = 0;
+  for (Index b = 0; b < R; ++b) total += b == 1 ? 0 : merged(b);
+  EXPECT_NEAR(value(trace, "flow_paper", "Answer>Doc2"), merged(kDoc2) / total / 2, kTolerance);
+  EXPECT_NEAR(value(trace, "flow_paper", "Answer>Answer"),
+              0.5 + (merged(kAnswer) + merged(kAnswer + 1)) / total / 2, kTolerance);
+  const Measurements found = flow(trace, {});
+  for (const char* gone : {"Answer>Template", "Template>Template", "Tail>Tail"}) {
+    EXPECT_TRUE(look_up(found, {.quantity = "flow_sum", .part = gone}));
+    EXPECT_FALSE(look_up(found, {.quantity = "flow_paper", .part = gone}));
+  }
+  EXPECT_NEAR(value(null_trace(trace), "gold_lift", "paper"), 1, kTolerance);
+}
+
+TEST(RolloutSensitivity, OfOneLayerHasNoOthersLeft) {
+  EXPECT_FALSE(
+      look_up(flow(uniform_trace({.L = 1}), {}), {.quantity = "rollout_sensitivity", .part = "sum"}));
+}
+
+TEST(RolloutSensitivity, OfTwoLayersHasAClosedForm) {
+  // Answer reaches another document only by way of gold: out of the upper layer half of it goes to gold, half
+  // of that on in the lower one, by length. What reaches gold: 1/4 (left late) + 1/4 (left early and stayed)
+  // + the same share by length.
+  const Trace trace = uniform_trace({.L = 2});
+  const double other = 0.25 * 4.5 / 24, gold = 0.25 + 0.25 + 0.25 * 4.0 / 24;
+  // Of uniform flow: out of Answer in one of two layers, 3/4, by length.
+  const double expected = (gold / other) / (4 / 4.5);
+  EXPECT_NEAR(value(trace, "rollout_sensitivity", "sum"), expected, 1e-4 * expected);
+}
+
+TEST(RolloutSensitivity, DoesNotDependOnWhereTheAnswerLooked) {
+  Trace trace = uniform_trace();
+  set_random_flow(trace);
+  const double before = value(trace, "rollout_sensitivity", "per-token");
+  for (Index l = 0; l < trace.L(); ++l) set_answer_flow(trace, l, 0.7, 0, 0.1);
+  EXPECT_NEAR(value(trace, "rollout_sensitivity", "per-token"), before, 1e-9);
+  EXPECT_GT(before, value(trace, "gold_lift", "per-token"));
+}
+
 }  // namespace
 }  // namespace buoy

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "buoy/analysis/mean.h"
 #include "buoy/analysis/received.h"
 #include "buoy/base/error.h"
 #include "buoy/base/random.h"
@@ -57,6 +58,47 @@ TaskDistance compare(const TaskProfiles& a, const TaskProfiles& b) {
   return out;
 }
 
+struct ProfiledSample {
+  Index number = 0, question = 0;  // in the table; among those that were chosen
+  Profile profile;
+};
+
+// The group's samples that have a profile.
+std::vector<ProfiledSample> profiles_of(const SampleTable& table, const Group& group) {
+  const std::vector<Index> chosen = table.select(group);
+  const std::vector<Index> questions = table.questions_of(chosen);
+  std::vector<Profile> profiles(chosen.size());
+  std::vector<char> present(chosen.size());
+  for (const auto& [key, column] : table.columns()) {
+    if (key.quantity != kProfile) continue;
+    const DenseColumn cells = dense(column, chosen);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      profiles[i].push_back(cells.values[i]);
+      if (cells.weights[i] != 0) present[i] = 1;
+    }
+  }
+  std::vector<ProfiledSample> out;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    if (present[i] == 0) continue;
+    out.push_back({.number = chosen[i], .question = questions[i], .profile = std::move(profiles[i])});
+  }
+  return out;
+}
+
+// Divergence of `one` from the mean profile of each task, without samples of its own question.
+std::map<std::string, double> distances_from(const ProfiledSample& one, const SampleTable& table,
+                                             std::span<const ProfiledSample> samples) {
+  std::map<std::string, std::vector<const Profile*>> tasks;
+  for (const ProfiledSample& other : samples) {
+    if (other.question != one.question) tasks[table.samples()[other.number].task].push_back(&other.profile);
+  }
+  std::map<std::string, double> distances;
+  for (const auto& [task, profiles] : tasks) {
+    distances.emplace(task, jensen_shannon(one.profile, mean_profile(profiles)));
+  }
+  return distances;
+}
+
 }  // namespace
 
 Measurements profile(const Trace& trace, const AnalysisOptions& options) {
@@ -84,20 +126,9 @@ Measurements profile(const Trace& trace, const AnalysisOptions& options) {
 }
 
 std::vector<TaskProfiles> task_profiles(const SampleTable& table, const Group& group) {
-  const std::vector<Index> chosen = table.select(group);
-  std::vector<Profile> profiles(chosen.size());
-  std::vector<char> present(chosen.size());
-  for (const auto& [key, column] : table.columns()) {
-    if (key.quantity != kProfile) continue;
-    const DenseColumn cells = dense(column, chosen);
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      profiles[i].push_back(cells.values[i]);
-      if (cells.weights[i] != 0) present[i] = 1;
-    }
-  }
   std::map<std::string, std::vector<Profile>> tasks;
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    if (present[i]) tasks[table.samples()[chosen[i]].task].push_back(std::move(profiles[i]));
+  for (ProfiledSample& sample : profiles_of(table, group)) {
+    tasks[table.samples()[sample.number].task].push_back(std::move(sample.profile));
   }
   std::vector<TaskProfiles> out;
   for (auto& [task, samples] : tasks) out.push_back({.task = task, .samples = std::move(samples)});
@@ -124,6 +155,25 @@ std::vector<TaskDistance> task_dependence(std::span<const TaskProfiles> tasks) {
     }
   }
   return out;
+}
+
+void add_task_contrast(SampleTable& table) {
+  std::map<std::string, std::vector<ProfiledSample>> models;
+  for (ProfiledSample& sample : profiles_of(table, {})) {
+    models[table.samples()[sample.number].model].push_back(std::move(sample));
+  }
+  for (const auto& [model, samples] : models) {
+    for (const ProfiledSample& one : samples) {
+      const SampleKey key = table.samples()[one.number];
+      std::map<std::string, double> distances = distances_from(one, table, samples);
+      const auto own = distances.extract(key.task);
+      if (own.empty() || distances.empty()) continue;
+      Mean others;
+      for (const auto& [task, distance] : distances) others.add(distance);
+      table.add(key, std::vector<Measurement>{
+                         {.quantity = "task_contrast", .value = others.value() - own.mapped()}});
+    }
+  }
 }
 
 }  // namespace buoy

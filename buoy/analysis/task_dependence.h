@@ -38,4 +38,11 @@ struct TaskDistance {
 // apart chance would put them.
 std::vector<TaskDistance> task_dependence(std::span<const TaskProfiles> tasks);
 
+// Adds task_contrast to every sample that has an anchor profile: the divergence of its profile from the mean
+// profile of each other task of its model, mean over those tasks, − that from its own task. Samples of the
+// same question count in neither mean: they would be close for another reason. Above 0: anchors stand where
+// those of the same task do. Nothing where no other task, or nothing else of its own, is left. Once, after
+// all samples are there.
+void add_task_contrast(SampleTable& table);
+
 }  // namespace buoy

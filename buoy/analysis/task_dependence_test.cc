@@ -127,5 +127,82 @@ TEST(TaskDependence, ProfilesComeOutOfTheTableByTask) {
   EXPECT_EQ(found[1].samples, (std::vector<std::vector<double>>{{0.25, 0.75}, {0.5, 0.5}}));
 }
 
+// One sample of a model with a profile over two cells.
+struct Profiled {
+  const char *task, *sample, *question;
+  double first;
+};
+
+SampleTable table_of(std::span<const Profiled> samples) {
+  SampleTable table;
+  for (const Profiled& s : samples) {
+    const Measurements cells = {
+        {.quantity = "anchor_profile", .part = "bos/bos", .value = s.first},
+        {.quantity = "anchor_profile", .part = "query/content", .value = 1 - s.first}};
+    table.add({.model = "m", .task = s.task, .sample = s.sample, .question = s.question}, cells);
+  }
+  return table;
+}
+
+std::optional<double> contrast_of(const SampleTable& table, const Group& group = {}) {
+  const auto found = estimate(table, group, {.quantity = "task_contrast"});
+  return found ? std::optional(found->mean) : std::nullopt;
+}
+
+TEST(TaskContrast, IsDistanceFromOtherTasksMinusThatFromTheOwn) {
+  const Profiled samples[] = {{"a", "1", "", 1}, {"a", "2", "", 0.5}, {"b", "3", "", 0}, {"b", "4", "", 0.5}};
+  SampleTable table = table_of(samples);
+  add_task_contrast(table);
+  const std::vector<double> whole = {1, 0}, half = {0.5, 0.5}, none = {0, 1}, quarter = {0.25, 0.75},
+                            three = {0.75, 0.25};
+  const double first = jensen_shannon(whole, quarter) - jensen_shannon(whole, half);
+  const double second = jensen_shannon(half, quarter) - jensen_shannon(half, whole);
+  EXPECT_NEAR(*contrast_of(table, {.task = "a"}), (first + second) / 2, 1e-12);
+  const double third = jensen_shannon(none, three) - jensen_shannon(none, half);
+  const double fourth = jensen_shannon(half, three) - jensen_shannon(half, none);
+  EXPECT_NEAR(*contrast_of(table, {.task = "b"}), (third + fourth) / 2, 1e-12);
+}
+
+TEST(TaskContrast, LeavesOutSamplesOfTheSameQuestion) {
+  // Each question at two places: equal profiles, which say nothing of the task.
+  const Profiled samples[] = {{"a", "1", "q", 1}, {"a", "2", "q", 1}, {"b", "3", "r", 0}, {"b", "4", "r", 0}};
+  SampleTable table = table_of(samples);
+  add_task_contrast(table);
+  EXPECT_FALSE(contrast_of(table)) << "nothing else of its own task is left";
+}
+
+TEST(TaskContrast, ComparesWithinAModelOnly) {
+  const Profiled samples[] = {{"a", "1", "", 1}, {"a", "2", "", 1}};
+  SampleTable table = table_of(samples);
+  const Measurements other = {{.quantity = "anchor_profile", .part = "bos/bos", .value = 0},
+                              {.quantity = "anchor_profile", .part = "query/content", .value = 1}};
+  table.add({.model = "n", .task = "b", .sample = "3"}, other);
+  add_task_contrast(table);
+  EXPECT_FALSE(contrast_of(table));
+}
+
+TEST(TaskContrast, FindsTasksThatDifferAndNothingInTasksThatDoNot) {
+  for (const double tilt : {0.0, 2.0}) {
+    SampleTable table;
+    for (Index i = 0; i < 60; ++i) {
+      std::vector<double> cells = {draw(3, 3 * i) + (i % 2 == 0 ? tilt : 0), draw(3, 3 * i + 1),
+                                   draw(3, 3 * i + 2)};
+      const double total = std::accumulate(cells.begin(), cells.end(), 0.0);
+      Measurements profile;
+      for (Index c = 0; c < 3; ++c)
+        profile.push_back(
+            {.quantity = "anchor_profile", .part = std::to_string(c), .value = cells[c] / total});
+      table.add({.model = "m", .task = i % 2 == 0 ? "even" : "odd", .sample = std::to_string(i)}, profile);
+    }
+    add_task_contrast(table);
+    const double found = *contrast_of(table);
+    if (tilt > 0) {
+      EXPECT_GT(found, 0.05);
+    } else {
+      EXPECT_LT(found, 0.005);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace buoy

@@ -146,6 +146,7 @@ StudyOutcome run_study(const StudySettings& settings, RunObserver& observer) {
   outcome.result.options = settings.analyses;
   for (const std::string& name : settings.run.models) trace_model(settings, name, observer, outcome);
   observer.end();
+  finish(outcome.result);
   if (outcome.shelf.found() > 0) {
     observer.note(fmt::format("{} traces were there already", outcome.shelf.found()));
   }

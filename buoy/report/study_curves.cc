@@ -79,6 +79,35 @@ std::vector<StudyFigure> absorption_figures(const StudyView& view) {
   return figures;
 }
 
+std::vector<StudyFigure> salience_figures(const StudyView& view) {
+  constexpr LayerCurves::Panel kKept[] = {{"kept, mean over heads", {"top_kept", "mean writing"}},
+                                          {"kept, single heads", {"top_kept", "head writing"}},
+                                          {"kept, same rows", {"top_kept", "fixed writing"}},
+                                          {"named by mean scores", {"proxy_recall", "lag 0 writing"}},
+                                          {"named a step before", {"proxy_recall", "lag 1 writing"}},
+                                          {"named by masks alone", {"mask_query_agreement", "writing"}}};
+  constexpr LayerCurves::Panel kPeak[] = {{"read rows", {"peak_spread", "read writing"}},
+                                          {"all rows", {"peak_spread", "all writing"}}};
+  std::vector<StudyFigure> figures = layer_curves(
+      view,
+      {.name = "salience",
+       .y_title = "agreement beyond chance",
+       .caption =
+           "The tenth of the keys that receives most attention: how much of it is still on top one step "
+           "later, and how much of it could be named from mean scores or by the masks alone. "
+           "1: all of it; 0: as much as chance. Steps that write the answer.",
+       .panels = kKept});
+  for (StudyFigure& f :
+       layer_curves(view, {.name = "salience_peak",
+                          .y_title = "deviation ÷ N",
+                          .caption = "How far the most attended position wanders over the steps "
+                                     "that write the answer.",
+                          .panels = kPeak})) {
+    figures.push_back(std::move(f));
+  }
+  return figures;
+}
+
 std::vector<StudyFigure> concentration_figures(const StudyView& view) {
   constexpr LayerCurves::Panel kPanels[] = {{"effective share of keys", {"effective_share", ""}},
                                             {"Gini of received attention", {"gini", ""}},

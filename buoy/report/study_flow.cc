@@ -7,6 +7,7 @@
 #include "buoy/analysis/table_csv.h"
 #include "buoy/analysis/task_dependence.h"
 #include "buoy/base/error.h"
+#include "buoy/report/number_text.h"
 #include "buoy/report/study_figures.h"
 
 namespace buoy {
@@ -45,9 +46,36 @@ std::vector<std::string> gold_documents(const std::string& label) {
   return documents;
 }
 
-void add_matrices(const StudyView& view, const StudiedModel& model, const std::string& quantity,
+// What rollout can see at all: "… moves its gold lift from 1.010 [1.000, 1.020] to 1.090 [1.080, 1.100]
+// (mini-mdm)". Empty where it is not known.
+std::string sensitivity_text(const StudyView& view, std::span<const StudiedModel> models,
+                             const std::string& pooling) {
+  std::string text;
+  for (const StudiedModel& model : models) {
+    const Summary* measured = view.find(model, {.quantity = "gold_lift", .part = pooling});
+    const Summary* forced = view.find(model, {.quantity = "rollout_sensitivity", .part = pooling});
+    if (measured == nullptr || forced == nullptr) continue;
+    text += fmt::format("{} from {} to {} ({})", text.empty() ? "" : ",", interval_text(*measured),
+                        interval_text(*forced), model.name);
+  }
+  if (text.empty()) return text;
+  return " What rollout can see: sending all attention of the answer to gold, in every layer, moves the gold "
+         "lift" +
+         text + ".";
+}
+
+// One of the three ways to pool flow, as a figure.
+struct FlowKind {
+  const char *quantity, *pooling, *words;
+};
+constexpr FlowKind kFlowKinds[] = {
+    {"flow_sum", "sum", ""},
+    {"flow_per_token", "per-token", ", per token of the region it flows into"},
+    {"flow_paper", "paper", ", between the paper's regions (no template, the tail with the answer)"}};
+
+void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKind& kind,
                   std::vector<StudyFigure>& figures) {
-  const bool per_token = quantity == "flow_per_token";
+  const std::string quantity = kind.quantity;
   Heatmap map{
       .note = fmt::format("{}, finished sequence, rolled out over all layers; rows add up to 1.", model.name),
       .width = kTextWidth,
@@ -88,12 +116,12 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const std::s
   map.row_axis.labels = map.column_axis.labels = names;
   std::string csv = figure_csv(map);
   figures.push_back(
-      {.name = fmt::format("flow_{}_{}", per_token ? "per_token" : "sum", model.name),
+      {.name = fmt::format("{}_{}", quantity, model.name),
        .figure = std::move(map),
        .csv = std::move(csv),
        .caption = fmt::format("{}: where the attention of each region ends up{}, by the place of the gold "
-                              "passage (outlined).",
-                              model.name, per_token ? ", per token of the region it flows into" : ""),
+                              "passage (outlined).{}",
+                              model.name, kind.words, sensitivity_text(view, {&model, 1}, kind.pooling)),
        .alt = fmt::format("Matrices of flow between regions for {}.", model.name)});
 }
 
@@ -137,9 +165,10 @@ void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
       {.name = "flow_gold_lift",
        .figure = std::move(bars),
        .csv = std::move(csv),
-       .caption =
-           "Flow from the answer into the gold passage ÷ into the other passages, per token, divided by "
-           "the same under uniform attention; 1 is no preference. Whiskers: 95 % intervals.",
+       .caption = "Rolled-out flow from the answer into the gold passage ÷ into the other passages, per "
+                  "token, divided by "
+                  "the same under uniform attention; 1 is no preference. Whiskers: 95 % intervals." +
+                  sensitivity_text(view, view.models(), "per-token"),
        .alt = "Bars of gold lift by position of the gold passage."});
 }
 
@@ -154,9 +183,20 @@ void append_distances(std::string& csv, const std::string& model, std::span<cons
 }  // namespace
 
 std::vector<StudyFigure> flow_figures(const StudyView& view) {
-  std::vector<StudyFigure> figures;
-  for (const StudiedModel& model : view.models()) add_matrices(view, model, "flow_sum", figures);
-  for (const StudiedModel& model : view.models()) add_matrices(view, model, "flow_per_token", figures);
+  constexpr LayerCurves::Panel kDirect[] = {{"gold passage, per token", {"direct_passages", "gold"}},
+                                            {"other passages, per token", {"direct_passages", "other"}},
+                                            {"gold ÷ others", {"direct_gold_lift", ""}}};
+  std::vector<StudyFigure> figures = layer_curves(
+      view, {.name = "flow_direct",
+             .y_title = "",
+             .caption =
+                 "Where the rows that write the answer look, in the pass that writes it: attention per token "
+                 "of the gold passage, of the other passages, and the one over the other. Dashed: under "
+                 "uniform attention.",
+             .panels = kDirect});
+  for (const FlowKind& kind : kFlowKinds) {
+    for (const StudiedModel& model : view.models()) add_matrices(view, model, kind, figures);
+  }
   add_gold_lift(view, figures);
   constexpr LayerCurves::Panel kPanels[] = {{"answer into gold ÷ into others", {"answer_to_gold", ""}}};
   for (StudyFigure& f : layer_curves(

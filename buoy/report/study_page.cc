@@ -31,8 +31,9 @@ struct AnalysisPlan {
   std::vector<StudyFigure> (*figures)(const StudyView&);
 };
 // In the order of the page: neighbours share a topic.
-const std::array<AnalysisPlan, 9> kAnalysisPlans = {{
+const std::array<AnalysisPlan, 10> kAnalysisPlans = {{
     {"drift", kGoes, drift_figures},
+    {"salience", kGoes, salience_figures},
     {"absorption", kGoes, absorption_figures},
     {"concentration", kGoes, concentration_figures},
     {"qk", kWhy, qk_figures},

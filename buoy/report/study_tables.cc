@@ -34,13 +34,25 @@ constexpr Line kDrift[] = {{"Turnover, read rows", {"turnover", "read"}},
                            {"First token strongest, read rows", {"first_token_share", "read"}},
                            {"First token strongest, all rows", {"first_token_share", "all"}},
                            {"Anchors per step, read rows", {"anchor_count", "read"}}};
-constexpr Line kAbsorption[] = {{"First token, %", {"absorb_bos", "finished"}},
-                                {"Anchors, %", {"absorb_anchors", "finished"}},
-                                {"Strongest token, %", {"absorb_top1", "finished"}},
-                                {"First token, value-weighted, %", {"absorb_bos", "value-weighted"}},
-                                {"Anchors, value-weighted, %", {"absorb_anchors", "value-weighted"}},
-                                {"Anchors while writing, %", {"absorb_anchors", "steps"}},
-                                {"Strongest token while writing, %", {"absorb_top1", "steps"}}};
+constexpr Line kSalience[] = {
+    {"Top tenth kept, mean over heads, writing steps", {"top_kept", "mean writing"}},
+    {"Top tenth kept, single heads, writing steps", {"top_kept", "head writing"}},
+    {"Top tenth kept, same rows, writing steps", {"top_kept", "fixed writing"}},
+    {"Top tenth kept, mean over heads, all steps", {"top_kept", "mean"}},
+    {"Top tenth named by mean scores", {"proxy_recall", "lag 0"}},
+    {"Top tenth named by mean scores one step before", {"proxy_recall", "lag 1"}},
+    {"Prompt's top tenth named by masks alone", {"mask_query_agreement", ""}},
+    {"Spread of the strongest key, read rows, writing steps", {"peak_spread", "read writing"}},
+    {"Spread of the strongest key, all rows, writing steps", {"peak_spread", "all writing"}}};
+constexpr Line kAbsorption[] = {
+    {"First token, %", {"absorb_bos", "finished"}},
+    {"Anchors, %", {"absorb_anchors", "finished"}},
+    {"Strongest token, %", {"absorb_top1", "finished"}},
+    {"First token, value-weighted, %", {"absorb_bos", "value-weighted"}},
+    {"Anchors, value-weighted, %", {"absorb_anchors", "value-weighted"}},
+    {"Anchors while writing, %", {"absorb_anchors", "steps"}},
+    {"Strongest token while writing, %", {"absorb_top1", "steps"}},
+    {"Length of the anchors' values ÷ of the others' − 1", {"anchor_value_lead", ""}}};
 constexpr Line kConcentration[] = {{"Entropy of received attention, nats", {"entropy", ""}},
                                    {"Effective share of keys", {"effective_share", ""}},
                                    {"Gini", {"gini", ""}},
@@ -50,10 +62,24 @@ constexpr Line kQk[] = {
     {"Δ score", {"delta_score", ""}},     {"Δ cosine", {"delta_cosine", ""}},
     {"Δ norm", {"delta_norm", ""}},       {"Angle share", {"angle_share", ""}},
     {"Scale share", {"scale_share", ""}}, {"Share of both together", {"covariance_share", ""}}};
-constexpr Line kFlow[] = {{"Gold lift, sum", {"gold_lift", "sum"}, kSample},
-                          {"Gold lift, per token", {"gold_lift", "per-token"}, kSample},
-                          {"Gold passage receives most, sum", {"gold_top", "sum"}, kSample},
-                          {"Gold passage receives most, per token", {"gold_top", "per-token"}, kSample}};
+constexpr Line kFlow[] = {
+    {"Direct: gold passage ÷ others, per token", {"direct_gold_lift", ""}},
+    {"Direct: last third of the places against the first, ln", {"near_far", ""}, kSample},
+    {"Direct: trend of attention to the question", {"question_trend", ""}, kSample},
+    {"Gold lift, sum", {"gold_lift", "sum"}, kSample},
+    {"Gold lift, per token", {"gold_lift", "per-token"}, kSample},
+    {"Gold lift, the paper's regions", {"gold_lift", "paper"}, kSample},
+    {"Gold lift if all answer attention went to gold, sum", {"rollout_sensitivity", "sum"}, kSample},
+    {"Gold lift if all answer attention went to gold, per token",
+     {"rollout_sensitivity", "per-token"},
+     kSample},
+    {"Gold lift if all answer attention went to gold, the paper's regions",
+     {"rollout_sensitivity", "paper"},
+     kSample},
+    {"Gold passage receives most, sum", {"gold_top", "sum"}, kSample},
+    {"Gold passage receives most, per token", {"gold_top", "per-token"}, kSample}};
+constexpr Line kTasks[] = {
+    {"Further from other tasks than from its own, nats", {"task_contrast", ""}, kSample}};
 constexpr Line kClasses[] = {
     {"Structure lift, finished", {"structural_lift", "finished"}},
     {"Content lift, finished", {"content_lift", "finished"}},
@@ -217,7 +243,9 @@ std::vector<Block> task_table(const StudyView& view) {
     }
   }
   if (table.rows.empty()) return {NoteBlock{"The samples are of one task only: nothing to compare."}};
-  return {std::move(table)};
+  std::vector<Block> blocks = number_table(view, kTasks);
+  blocks.insert(blocks.begin(), std::move(table));
+  return blocks;
 }
 
 struct TablePlan {
@@ -226,11 +254,15 @@ struct TablePlan {
   std::vector<Block> (*tables)(const StudyView&);  // or nullptr: the lines
   std::string_view note;                           // what to keep in mind; empty: nothing
 };
-const std::array<TablePlan, 9> kTablePlans = {{
+const std::array<TablePlan, 10> kTablePlans = {{
     {"drift", kDrift, nullptr,
      "Compare kinds of model with care: the read rows of a masked model are all its open masks, those of an "
      "autoregressive one a single row, which changes more; over all rows an autoregressive model hardly can "
      "change, since each step adds one row of N; and lifetimes end with the number of steps."},
+    {"salience", kSalience, nullptr,
+     "Uniform attention has no top, hence no null here; chance is taken out of every number. A model that "
+     "appends changes "
+     "little over all rows, since each step adds one row of N."},
     {"absorption", kAbsorption, nullptr,
      "Uniform attention has no anchors under the excess rule, so the null of their share is 0."},
     {"concentration", kConcentration, nullptr, ""},

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "buoy/analysis/task_dependence.h"
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
 
@@ -109,6 +110,10 @@ void collect(StudyResult& result, Trace trace, const std::string& data) {
   if (h.correct) ++model.answered;
   if (h.correct == true) ++model.correct;
   if (std::ssize(model.examples) < result.options.examples) model.examples.push_back(std::move(trace));
+}
+
+void finish(StudyResult& result) {
+  add_task_contrast(result.table);
 }
 
 QkExample qk_example(std::span<const float> queries, std::span<const float> keys, Index D, const Mask& mask) {

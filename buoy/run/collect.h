@@ -69,6 +69,9 @@ std::string describe(const AnchorOptions& options);
 // the sample is there already.
 void collect(StudyResult& result, Trace trace, const std::string& data);
 
+// What needs all samples at once (task_contrast). Once, after the last collect().
+void finish(StudyResult& result);
+
 // Means over layers of what is measured per layer and for no one head: Σ values and Σ weights.
 Measurements mean_over_layers(const Measurements& measurements);
 
