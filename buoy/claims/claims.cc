@@ -18,15 +18,16 @@ constexpr const char* kValue = "value";
 constexpr const char* kExcess = "excess";  // value − null, sample by sample
 
 const SampleTable* table_of(const Evidence& evidence, ClaimSource source) {
-  const std::array<const SampleTable*, 4> tables = {evidence.analyses, evidence.by_gold, evidence.answers,
-                                                    evidence.stress};
+  const std::array<const SampleTable*, 5> tables = {evidence.analyses, evidence.by_gold, evidence.answers,
+                                                    evidence.stress, evidence.interventions};
   return tables[static_cast<std::size_t>(source)];
 }
 
 std::string_view missing(ClaimSource source) {
-  constexpr std::array<std::string_view, 4> kWhy = {
+  constexpr std::array<std::string_view, 5> kWhy = {
       "attention was not analysed", "no sample has both gold and other passages",
-      "answers with and without passages were not compared", "the models were not put under stress"};
+      "answers with and without passages were not compared", "the models were not put under stress",
+      "attention was not intervened in"};
   return kWhy[static_cast<std::size_t>(source)];
 }
 

@@ -1,5 +1,5 @@
-// Verdicts on what the paper claims: each claim is one contrast with its direction and its δ, fixed
-// beforehand.
+// Verdicts on what papers claim: each claim is one contrast with its direction and its δ, fixed beforehand,
+// and compared with every null that applies to it.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "buoy/analysis/null_model.h"
 #include "buoy/analysis/sample_table.h"
 #include "buoy/model/family.h"
 
 namespace buoy {
 
 // Which table a claim is judged from; see Evidence.
-enum class ClaimSource { kAnalyses, kByGold, kAnswers, kStress };
+enum class ClaimSource { kAnalyses, kByGold, kAnswers, kStress, kInterventions };
 
 // How one number is made from the rows of one sample.
 enum class SampleNumber {
@@ -43,7 +44,7 @@ struct ClaimSide {
   PlaceChoice places = PlaceChoice::kFirstThird;
 };
 
-// Where the null of a claim comes from.
+// Where the first null of a claim comes from; see also Claim::nulls.
 enum class ClaimNull {
   kUniform,  // the same number under uniform attention, sample by sample
   kStated,   // stated with the claim: 0, or a share of heads
@@ -57,6 +58,7 @@ enum class ClaimScope { kMasked, kAgainstCausal };
 
 struct Claim {
   std::string_view id;        // "floating-steps"
+  std::string_view paper;     // arXiv number; one of papers()
   std::string_view topic;     // "Floating"
   std::string_view sentence;  // what is claimed
   std::string_view contrast;  // what is computed
@@ -69,12 +71,22 @@ struct Claim {
   std::string_view unit;  // of the contrast and of δ
   std::string_view why;   // this δ
   ClaimNull null = ClaimNull::kUniform;
-  std::string_view null_name;    // the null in words
-  std::string_view caveat = "";  // what the contrast cannot rule out; may be empty
+  std::string_view null_name;            // that null in words
+  std::span<const NullKind> nulls = {};  // those that it must exceed besides
+  double beyond = 0;                     // by how much; 0: δ
+  std::string_view caveat = "";          // what the contrast cannot rule out; may be empty
 };
 
-// The table, in the order of the page. Contrasts, directions and δ were fixed before any result was looked
-// at.
+struct Paper {
+  std::string_view arxiv;    // "2601.07894"
+  std::string_view subject;  // in a few words, not its title
+};
+
+// In the order of the page.
+std::span<const Paper> papers();
+
+// The table, paper by paper, in the order of the page. Contrasts, directions and δ were fixed before any
+// result was looked at.
 std::span<const Claim> claims();
 
 struct EvidenceModel {
@@ -89,8 +101,9 @@ struct Evidence {
   const SampleTable* by_gold = nullptr;   // flow, with "gold at 3" as data, as in StudyResult::by_gold
   // In both, samples for which a part of a claim changes no prompt have "same_prompt" with that part (the
   // stressor's name where it has levels): they are left out.
-  const SampleTable* answers = nullptr;  // "em" in percent, part "none" (no passages) or "given"
-  const SampleTable* stress = nullptr;   // "em", part "gold-position=3"; "em_slope", part "irrelevant"
+  const SampleTable* answers = nullptr;        // "em" in percent, part "none" (no passages) or "given"
+  const SampleTable* stress = nullptr;         // "em", part "gold-position=3"; "em_slope", part "irrelevant"
+  const SampleTable* interventions = nullptr;  // "em", part "none" or "mask-anchors=5"
 };
 
 enum class Verdict { kSupported, kNotSupported, kCannotTell, kNotMeasured };

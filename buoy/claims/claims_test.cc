@@ -306,7 +306,34 @@ TEST(Claims, TheTableIsWellFormed) {
       EXPECT_FALSE(text.empty()) << claim.id;
     }
     EXPECT_TRUE(claim.minus == nullptr || claim.scope == ClaimScope::kMasked) << claim.id;
+    EXPECT_GE(claim.beyond, 0) << claim.id;
+    EXPECT_LE(claim.beyond, claim.delta) << claim.id;
   }
+  EXPECT_GE(ids.size(), 30U);
+}
+
+TEST(Claims, WhatIsSaidOfAttentionMustExceedTheShuffledTwin) {
+  for (const Claim& claim : claims()) {
+    const bool attention = claim.source == ClaimSource::kAnalyses || claim.source == ClaimSource::kByGold;
+    const std::set<NullKind> nulls(claim.nulls.begin(), claim.nulls.end());
+    EXPECT_EQ(nulls.contains(NullKind::kShuffled), attention) << claim.id;
+    EXPECT_EQ(nulls.size(), claim.nulls.size()) << claim.id;
+    EXPECT_FALSE(nulls.contains(NullKind::kUniform)) << claim.id << ": it is the first null, or none";
+    EXPECT_TRUE(attention || nulls.empty()) << claim.id;
+  }
+}
+
+TEST(Claims, StandPaperByPaperInTheOrderOfPapers) {
+  std::vector<std::string_view> order;
+  for (const Claim& claim : claims()) {
+    if (order.empty() || order.back() != claim.paper) order.push_back(claim.paper);
+  }
+  std::vector<std::string_view> expected;
+  for (const Paper& paper : papers()) {
+    expected.push_back(paper.arxiv);
+    EXPECT_FALSE(paper.subject.empty()) << paper.arxiv;
+  }
+  EXPECT_EQ(order, expected);
 }
 
 TEST(ClaimsCsv, LeavesNumbersOutThatWereNotMeasured) {
