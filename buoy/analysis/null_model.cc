@@ -1,6 +1,7 @@
 #include "buoy/analysis/null_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -131,6 +132,11 @@ class UniformFill {
 };
 
 }  // namespace
+
+std::string_view name_of(NullKind kind) {
+  constexpr std::array<std::string_view, 4> kNames = {"uniform", "frozen", "recency", "shuffled"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
 
 std::string_view name_of(Rows rows) {
   return rows == Rows::kAll ? "all" : "read";

@@ -9,6 +9,13 @@
 
 namespace buoy {
 
+// What a number is compared with: attention that is even, that of the first step kept to the end, one that
+// falls off with distance alone, that of a model whose weights were shuffled.
+enum class NullKind { kUniform, kFrozen, kRecency, kShuffled };
+
+// "uniform", "frozen", "recency", "shuffled".
+std::string_view name_of(NullKind kind);
+
 // The rows that received attention is averaged over: all of them, or those whose logits were read.
 enum class Rows { kAll, kRead };
 

@@ -81,16 +81,19 @@ struct Flow {
   double measured = 0, uniform = 0;
 };
 
-// What flows from the answer into each passage, by its place.
-std::map<Index, Flow> flow_by_place(const SampleRows& sample) {
+// What the answer sends into each passage, by its place: sums over the chosen layers, the same for all
+// places.
+std::map<Index, Flow> flow_by_place(const SampleRows& sample, const std::set<Index>& chosen) {
   constexpr std::string_view kInto = "Answer>Doc";
   std::map<Index, Flow> flows;
   for (const SampleRow& row : sample.rows) {
     const std::string& part = row.column->part;
-    if (!part.starts_with(kInto) || !row.null) continue;
+    const bool here = row.column->layer < 0 || chosen.contains(row.column->layer);
+    if (!here || !part.starts_with(kInto) || !row.null) continue;
     Index place = 0;
     std::from_chars(part.data() + kInto.size(), part.data() + part.size(), place);
-    flows[place] = {.measured = row.value / row.weight, .uniform = *row.null};
+    flows[place].measured += row.value / row.weight;
+    flows[place].uniform += *row.null;
   }
   return flows;
 }
@@ -118,8 +121,9 @@ std::optional<double> draw_of(const std::map<Index, Flow>& flows, Index place, s
 
 enum class Passages { kGold, kOther };
 
-std::optional<ClaimNumber> draw_of_places(const ClaimSide& side, const SampleRows& sample, Passages which) {
-  const std::map<Index, Flow> flows = flow_by_place(sample);
+std::optional<ClaimNumber> draw_of_places(const ClaimSide& side, const SampleRows& sample,
+                                          const std::set<Index>& layers, Passages which) {
+  const std::map<Index, Flow> flows = flow_by_place(sample, chosen_layers(side.layers, layers));
   const std::vector<Index> golds = gold_places(sample.key.data);
   Mean draws;
   for (const auto& [place, flow] : flows) {
@@ -137,8 +141,10 @@ std::optional<ClaimNumber> draw_of_places(const ClaimSide& side, const SampleRow
 std::vector<SampleRows> rows_of(const SampleTable& table, const std::string& model,
                                 std::string_view quantity) {
   std::map<Index, SampleRows> samples;
-  for (const auto& [key, column] : table.columns()) {
-    if (key.quantity != quantity) continue;
+  const auto& columns = table.columns();  // ordered by quantity first
+  for (auto at = columns.lower_bound({.quantity = std::string(quantity)}); at != columns.end(); ++at) {
+    const auto& [key, column] = *at;
+    if (key.quantity != quantity) break;
     for (std::size_t i = 0; i < column.samples.size(); ++i) {
       const SampleKey& sample = table.samples()[static_cast<std::size_t>(column.samples[i])];
       if (sample.model != model) continue;
@@ -174,9 +180,9 @@ std::optional<ClaimNumber> number_of(const ClaimSide& side, const SampleRows& sa
     case SampleNumber::kHeadShare:
       return share_of_heads(side, sample, layers);
     case SampleNumber::kGoldDraws:
-      return draw_of_places(side, sample, Passages::kGold);
+      return draw_of_places(side, sample, layers, Passages::kGold);
     case SampleNumber::kOtherDraws:
-      return draw_of_places(side, sample, Passages::kOther);
+      return draw_of_places(side, sample, layers, Passages::kOther);
     case SampleNumber::kDifference:
       return difference_of_parts(side, sample);
     case SampleNumber::kRange:

@@ -96,32 +96,38 @@ TEST(ClaimNumber, RangeIsOverThePartsOfOneStressor) {
   EXPECT_DOUBLE_EQ(number(side, rows, 0)->value, 100);
 }
 
-// Six passages; place p draws pull[p] times as much as it would under uniform attention, the gold one `gold`
-// times as much again.
+// Six passages and four layers. In the deep two, place p draws pull[p] times as much as it would under
+// uniform attention, the gold one `gold` times as much again; in the others a passage draws by its number
+// alone.
 Measurements flows(std::array<double, 6> pull, Index gold_place, double gold) {
   Measurements rows;
   for (Index p = 1; p <= 6; ++p) {
     const double uniform = 0.01 * static_cast<double>(p);
-    const double value = uniform * pull[static_cast<std::size_t>(p - 1)] * (p == gold_place ? gold : 1);
-    rows.push_back({.quantity = "flow_per_token",
-                    .part = fmt::format("Answer>Doc{}", p),
-                    .value = value,
-                    .null = uniform});
+    const double deep = uniform * pull[static_cast<std::size_t>(p - 1)] * (p == gold_place ? gold : 1);
+    for (Index l = 0; l < 4; ++l) {
+      rows.push_back({.quantity = "direct_per_token",
+                      .layer = l,
+                      .part = fmt::format("Answer>Doc{}", p),
+                      .value = l < 2 ? static_cast<double>(p) : deep,
+                      .null = uniform});
+    }
   }
-  rows.push_back({.quantity = "flow_per_token", .part = "Query>Doc1", .value = 9, .null = 9});
+  rows.push_back({.quantity = "direct_per_token", .layer = 3, .part = "Query>Doc1", .value = 9, .null = 9});
   return rows;
 }
 
 TEST(ClaimNumber, GoldDrawIsMeasuredAgainstTheOthersAndUniformAttention) {
   const Measurements rows = flows({1, 1, 1, 1, 1, 1}, 3, 1.5);
-  ClaimSide side{
-      .number = SampleNumber::kGoldDraws, .quantity = "flow_per_token", .places = PlaceChoice::kMiddleThird};
-  EXPECT_NEAR(number(side, rows, 0, "gold at 3")->value, 1.5, 1e-12);
+  ClaimSide side{.number = SampleNumber::kGoldDraws,
+                 .quantity = "direct_per_token",
+                 .layers = LayerChoice::kDeepHalf,
+                 .places = PlaceChoice::kMiddleThird};
+  EXPECT_NEAR(number(side, rows, 4, "gold at 3")->value, 1.5, 1e-12);
   side.number = SampleNumber::kOtherDraws;
-  EXPECT_NEAR(number(side, rows, 0, "gold at 3")->value, 1, 1e-12) << "passage 4, without the gold one";
+  EXPECT_NEAR(number(side, rows, 4, "gold at 3")->value, 1, 1e-12) << "passage 4, without the gold one";
   side.number = SampleNumber::kGoldDraws;
   side.places = PlaceChoice::kLastThird;
-  EXPECT_FALSE(number(side, rows, 0, "gold at 3")) << "the gold passage stands elsewhere";
+  EXPECT_FALSE(number(side, rows, 4, "gold at 3")) << "the gold passage stands elsewhere";
 }
 
 // What the model's claim about the last third comes to when gold stands everywhere in turn.

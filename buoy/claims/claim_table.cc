@@ -1,80 +1,129 @@
-// The table of claims. A contrast, direction or δ is never changed to fit a result: a better one is a new
-// line.
-#include <array>
-
-#include "buoy/claims/claims.h"
+// The claims of the paper on attention floating. A contrast, direction or δ is never changed to fit a result:
+// what changed, and why, stands in docs/decisions/0010.
+#include "buoy/claims/claim_table.h"
 
 namespace buoy {
 namespace {
 
-constexpr ClaimSide kScaleDeep{.quantity = "scale_share", .layers = LayerChoice::kDeepThird};
-constexpr ClaimSide kOtherFirst{
-    .number = SampleNumber::kOtherDraws, .quantity = "flow_per_token", .places = PlaceChoice::kFirstThird};
-constexpr ClaimSide kOtherMiddle{
-    .number = SampleNumber::kOtherDraws, .quantity = "flow_per_token", .places = PlaceChoice::kMiddleThird};
-constexpr ClaimSide kOtherLast{
-    .number = SampleNumber::kOtherDraws, .quantity = "flow_per_token", .places = PlaceChoice::kLastThird};
+constexpr std::string_view kPaper = "2601.07894";
 
-constexpr std::string_view kUniformNull = "uniform attention";
-constexpr std::string_view kAlike = "both models alike: 0";
+constexpr ClaimSide kScaleDeep{.quantity = "scale_share", .layers = LayerChoice::kDeepThird};
+constexpr ClaimSide kEffectiveDeep{.quantity = "effective_share", .layers = LayerChoice::kDeepThird};
+constexpr ClaimSide kRowEntropyDeep{.quantity = "row_entropy", .layers = LayerChoice::kDeepThird};
+
+// What the answer's own rows send straight into the passages of a third of the places.
+constexpr ClaimSide passages(SampleNumber number, PlaceChoice places) {
+  return {
+      .number = number, .quantity = "direct_per_token", .layers = LayerChoice::kDeepHalf, .places = places};
+}
+
+constexpr ClaimSide kOtherFirst = passages(SampleNumber::kOtherDraws, PlaceChoice::kFirstThird);
+constexpr ClaimSide kOtherMiddle = passages(SampleNumber::kOtherDraws, PlaceChoice::kMiddleThird);
+constexpr ClaimSide kOtherLast = passages(SampleNumber::kOtherDraws, PlaceChoice::kLastThird);
+
 constexpr std::string_view kFlowContrast =
-    "flow from the answer into the gold passage ÷ into the passages of the other two thirds of the places, "
-    "per "
-    "token, relative to uniform attention; less the same ratio of passages that are not gold but stand in "
-    "the "
-    "same third";
+    "attention of the rows that wrote the answer, in the pass that committed each, into the gold passage ÷ "
+    "into the passages of the other two thirds of the places, per token, relative to uniform attention, deep "
+    "half of the layers; less the same ratio of passages that are not gold but stand in the same third";
 constexpr std::string_view kFlowWhy = "a tenth more than a passage draws by standing there";
 constexpr std::string_view kFlowCaveat =
-    "Places within a third are taken as alike, and rollout treats attention as if it were information.";
+    "Places within a third are taken as alike, and attention is not information: a head may look at a "
+    "passage and write nothing of it.";
 constexpr std::string_view kNoGold = "a passage that is not gold in the same place: 0";
+
+// The same claim for each third of the places.
+constexpr Claim flow_claim(std::string_view id, std::string_view sentence, PlaceChoice places,
+                           const ClaimSide& other) {
+  return {.id = id,
+          .paper = kPaper,
+          .topic = "Flow",
+          .sentence = sentence,
+          .contrast = kFlowContrast,
+          .source = ClaimSource::kByGold,
+          .side = passages(SampleNumber::kGoldDraws, places),
+          .minus = &other,
+          .delta = 0.1,
+          .unit = "lift",
+          .why = kFlowWhy,
+          .null = ClaimNull::kStated,
+          .null_name = kNoGold,
+          .nulls = kFixedNulls,
+          .caveat = kFlowCaveat};
+}
 
 constexpr std::array kClaims = {
     Claim{.id = "floating-steps",
+          .paper = kPaper,
           .topic = "Floating",
           .sentence =
               "The anchors of a masked diffusion model change from one denoising step to the next, more "
               "than those of an autoregressive one.",
           .contrast =
-              "turnover of the anchors between consecutive steps, read rows, mean over layers: masked − "
-              "autoregressive",
+              "turnover of the anchors between consecutive steps that write the answer, over the rows read "
+              "at both, mean over layers: masked − autoregressive",
           .scope = ClaimScope::kAgainstCausal,
-          .side = {.quantity = "turnover", .part = "read"},
+          .side = {.quantity = "turnover", .part = "fixed writing"},
           .delta = 0.1,
           .unit = "share of anchors per step",
           .why = "a tenth more per step: a whole set more within an answer of some ten to twenty steps",
           .null = ClaimNull::kStated,
           .null_name = kAlike,
+          .nulls = kStepNulls,
           .caveat =
-              "Keys that hover around the threshold come and go too; and of an autoregressive model one "
-              "row is read at a step, of a masked one fewer from step to step."},
+              "Keys that hover around the threshold come and go too. Rows that an autoregressive model has "
+              "computed never change, so its own turnover is 0 by construction: what the comparison adds "
+              "is that the masked model has no such fixed rows."},
     Claim{.id = "floating-layers",
+          .paper = kPaper,
           .topic = "Floating",
           .sentence = "The anchors of a masked diffusion model change from one layer to the next, more than "
                       "those of an autoregressive one.",
           .contrast =
-              "float index: turnover of the anchors between consecutive layers at the same step, read "
-              "rows, mean over layers: masked − autoregressive",
+              "float index: turnover of the anchors between consecutive layers at the same step, steps that "
+              "write the answer, read rows, mean over layers: masked − autoregressive",
           .scope = ClaimScope::kAgainstCausal,
-          .side = {.quantity = "float_index", .part = "read"},
+          .side = {.quantity = "float_index", .part = "read writing"},
           .delta = 0.2,
           .unit = "share of anchors per layer",
           .why = "of five anchors one more comes or goes at every layer",
           .null = ClaimNull::kStated,
           .null_name = kAlike,
+          .nulls = kFixedNulls,
           .caveat = "Keys that hover around the threshold come and go too."},
     Claim{.id = "no-fixed-sink",
+          .paper = kPaper,
           .topic = "Floating",
           .sentence = "An autoregressive model fixes on its first token; a masked diffusion model does not.",
-          .contrast = "share of steps and layers whose strongest key is the first token, all rows: masked − "
-                      "autoregressive",
+          .contrast =
+              "share of the steps that write the answer, and of layers, whose strongest key is the first "
+              "token and is an anchor, all rows: masked − autoregressive",
           .scope = ClaimScope::kAgainstCausal,
-          .side = {.quantity = "first_token_share", .part = "all"},
+          .side = {.quantity = "sink_share", .part = "all writing"},
           .direction = ClaimDirection::kBelow,
           .delta = 0.25,
           .unit = "share of steps and layers",
           .why = "a quarter of all steps and layers: no matter of a few odd ones",
-          .null_name = kUniformNull},
+          .null = ClaimNull::kStated,
+          .null_name = kAlike,
+          .nulls = kFixedNulls},
+    Claim{
+        .id = "anchors-shift-right",
+        .paper = kPaper,
+        .topic = "Floating",
+        .sentence = "Anchors shift to the right as denoising proceeds.",
+        .contrast = "slope of the mean anchor position, weighted by attention, over the steps that write the "
+                    "answer, as a share of the sequence, read rows, mean over layers",
+        .side = {.quantity = "drift_relative", .part = "read writing"},
+        .delta = 0.002,
+        .unit = "of the sequence per step",
+        .why = "a tenth of the sequence within fifty steps",
+        .null = ClaimNull::kStated,
+        .null_name = "anchors that stay where they are: 0",
+        .nulls = kStepNulls,
+        .caveat = "A model that fills its answer from left to right also reads from ever further right; the "
+                  "frozen run shows what that alone does."},
     Claim{.id = "absorption-weaker",
+          .paper = kPaper,
           .topic = "Absorption",
           .sentence =
               "The strongest token of a masked diffusion model absorbs less attention than the sink of "
@@ -87,8 +136,10 @@ constexpr std::array kClaims = {
           .delta = 5,
           .unit = "% of attention",
           .why = "one part in twenty of all attention",
-          .null_name = kUniformNull},
+          .null_name = kUniformNull,
+          .nulls = kFixedNulls},
     Claim{.id = "absorption-spread",
+          .paper = kPaper,
           .topic = "Absorption",
           .sentence = "Attention is spread over more tokens in a masked diffusion model.",
           .contrast =
@@ -99,9 +150,11 @@ constexpr std::array kClaims = {
           .delta = 0.2,
           .unit = "nats",
           .why = "0.2 nats are about a fifth more keys that effectively share the attention",
-          .null_name = kUniformNull},
+          .null_name = kUniformNull,
+          .nulls = kFixedNulls},
     Claim{
         .id = "shallow-structure",
+        .paper = kPaper,
         .topic = "Depth",
         .sentence = "Shallow layers attend to structure.",
         .contrast = "lift of structural tokens, shallow third − deep third of the layers, finished sequence",
@@ -109,8 +162,10 @@ constexpr std::array kClaims = {
         .delta = 0.1,
         .unit = "lift",
         .why = "a tenth of what the number of such tokens would bring by chance",
-        .null_name = kUniformNull},
+        .null_name = kUniformNull,
+        .nulls = kFixedNulls},
     Claim{.id = "deep-content",
+          .paper = kPaper,
           .topic = "Depth",
           .sentence = "Deep layers attend to content.",
           .contrast = "lift of content tokens, shallow third − deep third of the layers, finished sequence",
@@ -119,9 +174,40 @@ constexpr std::array kClaims = {
           .delta = 0.1,
           .unit = "lift",
           .why = "a tenth of what the number of such tokens would bring by chance",
-          .null_name = kUniformNull},
+          .null_name = kUniformNull,
+          .nulls = kFixedNulls},
+    Claim{.id = "deep-sparser",
+          .paper = kPaper,
+          .topic = "Depth",
+          .sentence = "Deep layers share their attention among fewer tokens.",
+          .contrast =
+              "effective share of keys, exp(entropy of received attention) ÷ N, finished sequence, mean over "
+              "heads: shallow third − deep third of the layers",
+          .side = {.quantity = "effective_share", .layers = LayerChoice::kShallowThird},
+          .minus = &kEffectiveDeep,
+          .delta = 0.05,
+          .unit = "share of keys",
+          .why = "one key in twenty that drops out",
+          .null_name = kUniformNull,
+          .nulls = kFixedNulls},
+    Claim{.id = "deep-sharper",
+          .paper = kPaper,
+          .topic = "Depth",
+          .sentence = "The rows of deep layers are sharper.",
+          .contrast =
+              "mean entropy of rows, finished sequence, mean over heads: shallow third − deep third of the "
+              "layers",
+          .side = {.quantity = "row_entropy", .layers = LayerChoice::kShallowThird},
+          .minus = &kRowEntropyDeep,
+          .delta = 0.2,
+          .unit = "nats",
+          .why = "0.2 nats are about a fifth fewer keys that a row effectively looks at",
+          .null_name = kUniformNull,
+          .nulls = kShuffledNull,
+          .caveat = "Attention that falls off with distance is no null here: it is fitted to this entropy."},
     Claim{
         .id = "deep-angle",
+        .paper = kPaper,
         .topic = "Geometry",
         .sentence = "In deep layers the direction of their keys makes anchors attractive, not their length.",
         .contrast =
@@ -134,8 +220,10 @@ constexpr std::array kClaims = {
         .why = "60 against 40 of what the two explain",
         .null = ClaimNull::kStated,
         .null_name = "direction and length alike: 0",
+        .nulls = kShuffledNull,
         .caveat = "What the two do together counts for neither."},
     Claim{.id = "shallow-norm",
+          .paper = kPaper,
           .topic = "Geometry",
           .sentence = "In shallow layers the length of their keys makes anchors attractive too.",
           .contrast =
@@ -147,8 +235,10 @@ constexpr std::array kClaims = {
           .unit = "share of the lead",
           .why = "a tenth of the lead",
           .null = ClaimNull::kStated,
-          .null_name = "shallow and deep alike: 0"},
+          .null_name = "shallow and deep alike: 0",
+          .nulls = kShuffledNull},
     Claim{.id = "retrieval-deep",
+          .paper = kPaper,
           .topic = "Retrieval",
           .sentence = "Retrieval heads sit in deep layers.",
           .contrast = "share of all copying (copy score, summed over heads) that heads of the deep half do",
@@ -160,53 +250,31 @@ constexpr std::array kClaims = {
           .unit = "share of copying",
           .why = "60 against 40",
           .null = ClaimNull::kStated,
-          .null_name = "all heads copy alike: the share of heads in the deep half"},
-    Claim{.id = "flow-gold-first",
-          .topic = "Flow",
-          .sentence = "The answer draws on the gold passage when it stands first.",
-          .contrast = kFlowContrast,
-          .source = ClaimSource::kByGold,
-          .side = {.number = SampleNumber::kGoldDraws,
-                   .quantity = "flow_per_token",
-                   .places = PlaceChoice::kFirstThird},
-          .minus = &kOtherFirst,
-          .delta = 0.1,
-          .unit = "lift",
-          .why = kFlowWhy,
+          .null_name = "all heads copy alike: the share of heads in the deep half",
+          .nulls = kShuffledNull},
+    flow_claim("flow-gold-first", "The answer draws on the gold passage when it stands first.",
+               PlaceChoice::kFirstThird, kOtherFirst),
+    flow_claim("flow-gold-middle", "The answer draws on the gold passage when it stands in the middle.",
+               PlaceChoice::kMiddleThird, kOtherMiddle),
+    flow_claim("flow-gold-last", "The answer draws on the gold passage when it stands last.",
+               PlaceChoice::kLastThird, kOtherLast),
+    Claim{.id = "task-anchors",
+          .paper = kPaper,
+          .topic = "Tasks",
+          .sentence = "Which tokens are anchors depends on the task.",
+          .contrast =
+              "Jensen–Shannon divergence of a sample's anchor profile to the mean profile of each other "
+              "task, averaged, − to that of its own task without it",
+          .side = {.quantity = "task_contrast"},
+          .delta = 0.02,
+          .unit = "nats",
+          .why = "as far apart as two coins whose chances differ by a fifth (0.4 and 0.6)",
           .null = ClaimNull::kStated,
-          .null_name = kNoGold,
-          .caveat = kFlowCaveat},
-    Claim{.id = "flow-gold-middle",
-          .topic = "Flow",
-          .sentence = "The answer draws on the gold passage when it stands in the middle.",
-          .contrast = kFlowContrast,
-          .source = ClaimSource::kByGold,
-          .side = {.number = SampleNumber::kGoldDraws,
-                   .quantity = "flow_per_token",
-                   .places = PlaceChoice::kMiddleThird},
-          .minus = &kOtherMiddle,
-          .delta = 0.1,
-          .unit = "lift",
-          .why = kFlowWhy,
-          .null = ClaimNull::kStated,
-          .null_name = kNoGold,
-          .caveat = kFlowCaveat},
-    Claim{.id = "flow-gold-last",
-          .topic = "Flow",
-          .sentence = "The answer draws on the gold passage when it stands last.",
-          .contrast = kFlowContrast,
-          .source = ClaimSource::kByGold,
-          .side = {.number = SampleNumber::kGoldDraws,
-                   .quantity = "flow_per_token",
-                   .places = PlaceChoice::kLastThird},
-          .minus = &kOtherLast,
-          .delta = 0.1,
-          .unit = "lift",
-          .why = kFlowWhy,
-          .null = ClaimNull::kStated,
-          .null_name = kNoGold,
-          .caveat = kFlowCaveat},
+          .null_name = "other tasks as near as its own: 0",
+          .nulls = kShuffledNull,
+          .caveat = "Prompts of different tasks differ in length and wording too."},
     Claim{.id = "rag-gain",
+          .paper = kPaper,
           .topic = "Answers",
           .sentence = "A masked diffusion model gains more from passages than an autoregressive one.",
           .contrast = "exact match with passages − without: masked − autoregressive",
@@ -220,6 +288,7 @@ constexpr std::array kClaims = {
           .null_name = kAlike,
           .caveat = "It compares these two models, with all else that differs between them."},
     Claim{.id = "robust-noise",
+          .paper = kPaper,
           .topic = "Answers",
           .sentence = "A masked diffusion model loses less to irrelevant passages.",
           .contrast = "slope of exact match over the share of irrelevant passages: masked − autoregressive",
@@ -233,6 +302,7 @@ constexpr std::array kClaims = {
           .null_name = kAlike,
           .caveat = "A model that never answers has nothing to lose."},
     Claim{.id = "robust-position",
+          .paper = kPaper,
           .topic = "Answers",
           .sentence = "A masked diffusion model depends less on where the gold passage stands.",
           .contrast = "share of questions that are answered with the gold passage in some places and not in "
@@ -243,7 +313,7 @@ constexpr std::array kClaims = {
           .direction = ClaimDirection::kBelow,
           .delta = 5,
           .unit = "% of questions",
-          .why = "one question in twenty",
+          .why = kTwentieth,
           .null = ClaimNull::kStated,
           .null_name = kAlike,
           .caveat = "A model that never answers does not change its mind."},
@@ -251,7 +321,7 @@ constexpr std::array kClaims = {
 
 }  // namespace
 
-std::span<const Claim> claims() {
+std::span<const Claim> floating_claims() {
   return kClaims;
 }
 

@@ -7,99 +7,23 @@
 
 #include <fmt/format.h>
 
-#include "buoy/analysis/table_csv.h"
-#include "buoy/base/error.h"
-#include "buoy/claims/claim_number.h"
+#include "buoy/claims/contrast.h"
 
 namespace buoy {
 namespace {
 
-constexpr const char* kValue = "value";
-constexpr const char* kExcess = "excess";  // value − null, sample by sample
-
 const SampleTable* table_of(const Evidence& evidence, ClaimSource source) {
-  const std::array<const SampleTable*, 4> tables = {evidence.analyses, evidence.by_gold, evidence.answers,
-                                                    evidence.stress};
+  const std::array<const SampleTable*, 5> tables = {evidence.analyses, evidence.by_gold, evidence.answers,
+                                                    evidence.stress, evidence.interventions};
   return tables[static_cast<std::size_t>(source)];
 }
 
 std::string_view missing(ClaimSource source) {
-  constexpr std::array<std::string_view, 4> kWhy = {
+  constexpr std::array<std::string_view, 5> kWhy = {
       "attention was not analysed", "no sample has both gold and other passages",
-      "answers with and without passages were not compared", "the models were not put under stress"};
+      "answers with and without passages were not compared", "the models were not put under stress",
+      "attention was not intervened in"};
   return kWhy[static_cast<std::size_t>(source)];
-}
-
-// The part under which a side's conditions are noted as one prompt: a stressor's name, or the condition's.
-std::string_view changed_part(const ClaimSide& side) {
-  std::string_view part = side.part;
-  if (side.number == SampleNumber::kRange && part.ends_with('=')) part.remove_suffix(1);
-  return part;
-}
-
-std::set<SampleKey> same_prompts(const SampleTable& table, const ClaimSide& side) {
-  std::set<SampleKey> keys;
-  const auto column =
-      table.columns().find({.quantity = "same_prompt", .part = std::string(changed_part(side))});
-  if (column == table.columns().end()) return keys;
-  for (const auto sample : column->second.samples)
-    keys.insert(table.samples()[static_cast<std::size_t>(sample)]);
-  return keys;
-}
-
-// Adds the numbers of one side of a claim for one model, as quantity `name`.
-void add_side(SampleTable& to, const SampleTable& from, const std::string& model, const Claim& claim,
-              const ClaimSide& side, const char* name) {
-  const std::set<Index> layers = recorded_layers(from, model);
-  const std::set<SampleKey> unchanged = same_prompts(from, side);
-  for (const SampleRows& sample : rows_of(from, model, side.quantity)) {
-    if (unchanged.contains(sample.key)) continue;
-    std::optional<ClaimNumber> number = number_of(side, sample, layers);
-    if (!number || (claim.null == ClaimNull::kUniform && !number->null)) continue;
-    const double null = number->null.value_or(0);
-    const Measurement value{
-        .quantity = name, .part = kValue, .value = number->value, .weight = number->weight};
-    const Measurement excess{.quantity = name,
-                             .part = kExcess,
-                             .value = number->value - null * number->weight,
-                             .weight = number->weight};
-    to.add(sample.key, std::array{value, excess});
-  }
-}
-
-struct Contrast {
-  Estimate value, excess;
-};
-
-template <typename Estimator>
-std::optional<Contrast> contrast_by(const Estimator& estimator) {
-  auto value = estimator(kValue), excess = estimator(kExcess);
-  if (!value || !excess) return std::nullopt;
-  return Contrast{.value = std::move(*value), .excess = std::move(*excess)};
-}
-
-std::optional<Contrast> contrast_within(const SampleTable& from, const Claim& claim,
-                                        const std::string& model) {
-  SampleTable table;
-  add_side(table, from, model, claim, claim.side, "side");
-  if (claim.minus != nullptr) add_side(table, from, model, claim, *claim.minus, "minus");
-  return contrast_by([&](const char* part) {
-    const ColumnKey side{.quantity = "side", .part = part}, minus{.quantity = "minus", .part = part};
-    return claim.minus == nullptr ? estimate(table, {.model = model}, side)
-                                  : difference_estimate(table, {.model = model}, side, minus);
-  });
-}
-
-std::optional<Contrast> contrast_between(const SampleTable& from, const Claim& claim,
-                                         const std::string& model, const std::string& against) {
-  check(claim.minus == nullptr, "a comparison of models has one side");
-  SampleTable table;
-  add_side(table, from, model, claim, claim.side, "side");
-  add_side(table, from, against, claim, claim.side, "side");
-  return contrast_by([&](const char* part) {
-    return paired_estimate(table, {.a = model, .b = against, .data = {}, .task = {}},
-                           {.quantity = "side", .part = part});
-  });
 }
 
 std::optional<double> mean_of(const SampleTable& table, const SampleTable::Column& column,
@@ -107,16 +31,24 @@ std::optional<double> mean_of(const SampleTable& table, const SampleTable::Colum
   return ratio_of(dense(column, table.select({.model = model})).ratios());
 }
 
-// Whether exact match leaves both models no room in any condition that the claim looks at: both near 0 or
-// both near 100.
-bool without_room(const SampleTable& table, const Claim& claim, const ClaimResult& r) {
+// Whether a column of exact match is a condition that the claim looks at. Of the gain from passages it is the
+// one with them.
+bool is_looked_at(const ColumnKey& key, const Claim& claim) {
   const ClaimSide& side = claim.side;
-  const bool levels = side.number == SampleNumber::kRange || side.quantity == "em_slope";
-  const std::string prefix = fmt::format("{}{}", changed_part(side), levels ? "=" : "");
+  if (key.quantity != "em") return false;
+  if (side.number == SampleNumber::kRange || side.quantity == "em_slope")
+    return key.part.starts_with(fmt::format("{}=", changed_part(side)));
+  return key.part == side.part || (claim.source != ClaimSource::kAnswers && key.part == side.less);
+}
+
+// Whether exact match leaves the models of a result no room in any condition that the claim looks at: all of
+// them near 0 or all near 100.
+bool without_room(const SampleTable& table, const Claim& claim, const ClaimResult& r) {
   bool any = false;
   for (const auto& [key, column] : table.columns()) {
-    if (key.quantity != "em" || !(levels ? key.part.starts_with(prefix) : key.part == prefix)) continue;
-    const auto a = mean_of(table, column, r.model), b = mean_of(table, column, r.against);
+    if (!is_looked_at(key, claim)) continue;
+    const auto a = mean_of(table, column, r.model);
+    const auto b = r.against.empty() ? a : mean_of(table, column, r.against);
     if (!a || !b) continue;
     any = true;
     const bool floor = *a <= kNoRoom && *b <= kNoRoom, ceiling = *a >= 100 - kNoRoom && *b >= 100 - kNoRoom;
@@ -138,21 +70,16 @@ std::string why_not_measured(const SampleTable& table, const Claim& claim) {
                      claim.side.quantity);
 }
 
-// Why the interval is no ground for a verdict; empty where it is one.
+// Empty where the null's interval is a ground for a verdict.
 std::string why_cannot_tell(const SampleTable& table, const Claim& claim, const ClaimResult& r,
-                            double standard_error) {
-  if (r.questions < kFewestQuestions) {
-    return fmt::format("{} question{}, {} are needed", r.questions, r.questions == 1 ? "" : "s",
-                       kFewestQuestions);
+                            const NullResult& null) {
+  if (null.questions < kFewestQuestions) return why_no_ground(null);
+  const bool attention = claim.source == ClaimSource::kAnalyses || claim.source == ClaimSource::kByGold;
+  if (!attention && without_room(table, claim, r)) {
+    return fmt::format("exact match of {} is within {} points of 0 or 100 %: no room for a difference",
+                       r.against.empty() ? "the model" : "both models", kNoRoom);
   }
-  const bool of_answers = claim.source == ClaimSource::kAnswers || claim.source == ClaimSource::kStress;
-  if (of_answers && !r.against.empty() && without_room(table, claim, r)) {
-    return fmt::format(
-        "exact match of both models is within {} points of 0 or 100 %: no room for a difference", kNoRoom);
-  }
-  // What rounding leaves is no spread.
-  if (standard_error <= 1e-9 * claim.delta) return "all questions say the same: no spread to judge by";
-  return "";
+  return why_no_ground(null);
 }
 
 std::vector<ModelNumber> numbers_of(const Evidence& evidence, const Claim& claim) {
@@ -160,50 +87,123 @@ std::vector<ModelNumber> numbers_of(const Evidence& evidence, const Claim& claim
   const SampleTable* table = table_of(evidence, claim.source);
   for (const EvidenceModel& model : evidence.models) {
     ModelNumber number{.model = model.name};
-    if (const auto contrast = table == nullptr ? std::nullopt : contrast_within(*table, claim, model.name)) {
-      number.n = contrast->value.n;
-      number.value = contrast->value.mean;
-      number.null = contrast->value.mean - contrast->excess.mean;
+    if (const auto contrast =
+            table == nullptr ? std::nullopt : contrast_of(*table, claim, {.model = model.name})) {
+      number.n = contrast->n;
+      number.value = contrast->value;
+      number.null = contrast->null;
     }
     out.push_back(std::move(number));
   }
   return out;
 }
 
-ClaimResult judge_one(const Evidence& evidence, const Claim& claim, const std::string& model,
-                      const std::string& against) {
-  ClaimResult out{.claim = &claim, .model = model, .against = against};
+// What the interval goes beyond δ by, at its near end; negative where it does not.
+double margin_of(const NullResult& null, ClaimDirection direction) {
+  return (direction == ClaimDirection::kAbove ? null.lo : -null.hi) - null.delta;
+}
+
+NullResult beside_null(std::string name, const Contrast& contrast, const Claim& claim, double delta) {
+  const Studentised& bootstrap = contrast.excess.bootstrap;
+  const Interval interval = bootstrap.interval();
+  return {.name = std::move(name),
+          .n = contrast.n,
+          .questions = contrast.questions,
+          .value = contrast.value,
+          .null = contrast.null,
+          .excess = contrast.excess.mean,
+          .lo = interval.lo,
+          .hi = interval.hi,
+          .error = bootstrap.standard_error(),
+          .delta = delta,
+          .p = bootstrap.p(claim.direction == ClaimDirection::kAbove ? delta : -delta)};
+}
+
+// Where the null's numbers stand. An autoregressive model is its own frozen run: a row that it has computed
+// never changes.
+std::optional<NullPlace> place_of(const Evidence& evidence, const Claim& claim, NullKind kind) {
+  const auto tables = std::ranges::find(evidence.nulls, kind, &NullTables::kind);
+  if (tables == evidence.nulls.end()) return std::nullopt;
+  const SampleTable* table = claim.source == ClaimSource::kByGold ? tables->by_gold : tables->analyses;
+  if (table == nullptr) return std::nullopt;
+  return NullPlace{.model = table,
+                   .against = kind == NullKind::kFrozen ? table_of(evidence, claim.source) : table};
+}
+
+NullResult beside_kind(const Evidence& evidence, const Claim& claim, const ClaimResult& r, NullKind kind) {
+  const std::string name(name_of(kind));
+  const auto place = place_of(evidence, claim, kind);
+  if (!place) return {.name = name, .left_out = "was not run"};
+  const auto contrast = contrast_beside(*table_of(evidence, claim.source), claim,
+                                        {.model = r.model, .against = r.against}, *place);
+  if (!contrast) return {.name = name, .left_out = "has none of these numbers"};
+  NullResult out = beside_null(name, *contrast, claim, claim.beyond > 0 ? claim.beyond : claim.delta);
+  const Index all = r.nulls.front().n;
+  if (static_cast<double>(out.n) < kLeastCovered * static_cast<double>(all))
+    out.left_out = fmt::format("has {} of {} samples", out.n, all);
+  return out;
+}
+
+// Adds which nulls do not count.
+void note_left_out(ClaimResult& r) {
+  for (const NullResult& null : r.nulls) {
+    if (null.left_out.empty()) continue;
+    r.note += fmt::format("{}not beside {}, which {}", r.note.empty() ? "" : "; ", null.name, null.left_out);
+  }
+}
+
+// From r.nulls, of which the first counts.
+void decide(ClaimResult& r, const SampleTable& table) {
+  const Claim& claim = *r.claim;
+  const NullResult* strictest = &r.nulls.front();
+  double largest = 0;
+  Index counted = 0;
+  for (const NullResult& null : r.nulls) {
+    if (!null.left_out.empty()) continue;
+    ++counted;
+    largest = std::max(largest, null.p);
+    if (margin_of(null, claim.direction) < margin_of(*strictest, claim.direction)) strictest = &null;
+  }
+  r.strictest = strictest->name;
+  r.n = strictest->n;
+  r.questions = strictest->questions;
+  r.value = strictest->value;
+  r.null = strictest->null;
+  r.excess = strictest->excess;
+  r.lo = strictest->lo;
+  r.hi = strictest->hi;
+  r.delta = strictest->delta;
+  r.note = why_cannot_tell(table, claim, r, *strictest);
+  r.verdict = r.note.empty() ? verdict_of(claim.direction, r.delta, r.lo, r.hi) : Verdict::kCannotTell;
+  if (r.note.empty()) {
+    r.p = r.verdict == Verdict::kNotSupported ? std::min(1.0, static_cast<double>(counted) * strictest->p)
+                                              : largest;
+  }
+  note_left_out(r);
+}
+
+ClaimResult judge_one(const Evidence& evidence, const Claim& claim, const Contrasted& models) {
+  ClaimResult out{.claim = &claim, .model = models.model, .against = models.against};
   const bool compares = claim.scope == ClaimScope::kAgainstCausal;
   const SampleTable* table = table_of(evidence, claim.source);
-  if (model.empty() || (compares && against.empty())) {
-    out.note = model.empty() ? "no masked diffusion model" : "no autoregressive model to compare with";
+  out.delta = claim.delta;
+  if (models.model.empty() || (compares && models.against.empty())) {
+    out.note = models.model.empty() ? "no masked diffusion model" : "no autoregressive model to compare with";
     return out;
   }
   if (table == nullptr) {
     out.note = missing(claim.source);
     return out;
   }
-  const auto contrast =
-      compares ? contrast_between(*table, claim, model, against) : contrast_within(*table, claim, model);
+  const auto contrast = contrast_of(*table, claim, models);
   if (!contrast) {
     out.note = why_not_measured(*table, claim);
     return out;
   }
-  const Studentised& bootstrap = contrast->excess.bootstrap;
-  const Interval interval = bootstrap.interval();
-  out.n = contrast->excess.n;
-  out.questions = contrast->excess.questions;
-  out.value = contrast->value.mean;
-  out.excess = contrast->excess.mean;
-  out.null = out.value - out.excess;
-  out.lo = interval.lo;
-  out.hi = interval.hi;
-  out.note = why_cannot_tell(*table, claim, out, bootstrap.standard_error());
-  out.verdict =
-      out.note.empty() ? verdict_of(claim.direction, claim.delta, out.lo, out.hi) : Verdict::kCannotTell;
-  if (out.note.empty()) {
-    out.p = bootstrap.p(claim.direction == ClaimDirection::kAbove ? claim.delta : -claim.delta);
-  }
+  const bool uniform = claim.null == ClaimNull::kUniform;
+  out.nulls.push_back(beside_null(uniform ? "uniform" : "stated", *contrast, claim, claim.delta));
+  for (const NullKind kind : claim.nulls) out.nulls.push_back(beside_kind(evidence, claim, out, kind));
+  decide(out, *table);
   return out;
 }
 
@@ -239,6 +239,16 @@ std::string_view name_of(Verdict verdict) {
   return kNames[static_cast<std::size_t>(verdict)];
 }
 
+std::string why_no_ground(const NullResult& null) {
+  if (null.questions < kFewestQuestions) {
+    return fmt::format("{} question{}, {} are needed", null.questions, null.questions == 1 ? "" : "s",
+                       kFewestQuestions);
+  }
+  // What rounding leaves is no spread.
+  if (null.error <= 1e-9 * null.delta) return "all questions say the same: no spread to judge by";
+  return "";
+}
+
 Verdict verdict_of(ClaimDirection direction, double delta, double lo, double hi) {
   const bool above = direction == ClaimDirection::kAbove;
   const double near = above ? lo : -hi, far = above ? hi : -lo;  // ends of the interval, claimed way up
@@ -258,7 +268,7 @@ std::vector<ClaimResult> judge(const Evidence& evidence, std::span<const Claim> 
   for (const Claim& claim : claims) {
     const std::vector<ModelNumber> each = numbers_of(evidence, claim);
     const auto add = [&](const std::string& model, const std::string& against) {
-      out.push_back(judge_one(evidence, claim, model, against));
+      out.push_back(judge_one(evidence, claim, {.model = model, .against = against}));
       out.back().each = each;
     };
     for (const std::string& model : masked) {
@@ -283,27 +293,6 @@ std::vector<bool> holm(std::span<const double> p, double level) {
     significant[order[rank]] = true;
   }
   return significant;
-}
-
-std::string claims_csv(std::span<const ClaimResult> results) {
-  std::string out =
-      "claim,topic,model,against,n,questions,value,null,value_minus_null,lo,hi,direction,delta,unit,each,p,"
-      "survives_holm,verdict,note\n";
-  for (const ClaimResult& r : results) {
-    const auto number = [&](double x) { return r.n > 0 ? fmt::format("{:.9g}", x) : ""; };
-    std::string each;
-    for (const ModelNumber& m : r.each) {
-      if (m.n > 0) each += fmt::format("{}{}={:.9g}", each.empty() ? "" : ";", m.model, m.value);
-    }
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{:.9g},{},{},", r.claim->id, r.claim->topic,
-                       csv_field(r.model), csv_field(r.against), r.n, r.questions, number(r.value),
-                       number(r.null), number(r.excess), number(r.lo), number(r.hi),
-                       r.claim->direction == ClaimDirection::kAbove ? "above" : "below", r.claim->delta,
-                       csv_field(r.claim->unit), csv_field(each));
-    out += fmt::format("{},{},{},{}\n", r.p ? fmt::format("{:.9g}", *r.p) : "",
-                       r.p ? (r.survives ? "1" : "0") : "", name_of(r.verdict), csv_field(r.note));
-  }
-  return out;
 }
 
 }  // namespace buoy

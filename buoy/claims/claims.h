@@ -1,5 +1,5 @@
-// Verdicts on what the paper claims: each claim is one contrast with its direction and its δ, fixed
-// beforehand.
+// Verdicts on what papers claim: each claim is one contrast with its direction and its δ, fixed beforehand,
+// and compared with every null that applies to it.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "buoy/analysis/null_model.h"
 #include "buoy/analysis/sample_table.h"
 #include "buoy/model/family.h"
 
 namespace buoy {
 
 // Which table a claim is judged from; see Evidence.
-enum class ClaimSource { kAnalyses, kByGold, kAnswers, kStress };
+enum class ClaimSource { kAnalyses, kByGold, kAnswers, kStress, kInterventions };
 
 // How one number is made from the rows of one sample.
 enum class SampleNumber {
@@ -43,7 +44,7 @@ struct ClaimSide {
   PlaceChoice places = PlaceChoice::kFirstThird;
 };
 
-// Where the null of a claim comes from.
+// Where the first null of a claim comes from; see also Claim::nulls.
 enum class ClaimNull {
   kUniform,  // the same number under uniform attention, sample by sample
   kStated,   // stated with the claim: 0, or a share of heads
@@ -57,6 +58,7 @@ enum class ClaimScope { kMasked, kAgainstCausal };
 
 struct Claim {
   std::string_view id;        // "floating-steps"
+  std::string_view paper;     // arXiv number; one of papers()
   std::string_view topic;     // "Floating"
   std::string_view sentence;  // what is claimed
   std::string_view contrast;  // what is computed
@@ -69,17 +71,33 @@ struct Claim {
   std::string_view unit;  // of the contrast and of δ
   std::string_view why;   // this δ
   ClaimNull null = ClaimNull::kUniform;
-  std::string_view null_name;    // the null in words
-  std::string_view caveat = "";  // what the contrast cannot rule out; may be empty
+  std::string_view null_name;            // that null in words
+  std::span<const NullKind> nulls = {};  // those that it must exceed besides
+  double beyond = 0;                     // by how much; 0: δ
+  std::string_view caveat = "";          // what the contrast cannot rule out; may be empty
 };
 
-// The table, in the order of the page. Contrasts, directions and δ were fixed before any result was looked
-// at.
+struct Paper {
+  std::string_view arxiv;    // "2601.07894"
+  std::string_view subject;  // in a few words, not its title
+};
+
+// In the order of the page.
+std::span<const Paper> papers();
+
+// The table, paper by paper, in the order of the page. Contrasts, directions and δ were fixed before any
+// result was looked at.
 std::span<const Claim> claims();
 
 struct EvidenceModel {
   std::string name;
   Writing writing = Writing::kFillsMasks;
+};
+
+// The same tables made from the traces of a null, with the same keys, names of models included.
+struct NullTables {
+  NullKind kind = NullKind::kShuffled;
+  const SampleTable *analyses = nullptr, *by_gold = nullptr;  // may be missing
 };
 
 // What the claims are judged from. Any table may be missing (nullptr): what rests on it is then not measured.
@@ -89,8 +107,11 @@ struct Evidence {
   const SampleTable* by_gold = nullptr;   // flow, with "gold at 3" as data, as in StudyResult::by_gold
   // In both, samples for which a part of a claim changes no prompt have "same_prompt" with that part (the
   // stressor's name where it has levels): they are left out.
-  const SampleTable* answers = nullptr;  // "em" in percent, part "none" (no passages) or "given"
-  const SampleTable* stress = nullptr;   // "em", part "gold-position=3"; "em_slope", part "irrelevant"
+  const SampleTable* answers = nullptr;        // "em" in percent, part "none" (no passages) or "given"
+  const SampleTable* stress = nullptr;         // "em", part "gold-position=3"; "em_slope", part "irrelevant"
+  const SampleTable* interventions = nullptr;  // "em", part "none" or "mask-anchors=5"
+  // Those besides uniform attention, which the analyses bring with them; each kind once.
+  std::vector<NullTables> nulls = {};
 };
 
 enum class Verdict { kSupported, kNotSupported, kCannotTell, kNotMeasured };
@@ -114,19 +135,43 @@ struct ModelNumber {
   double value = 0, null = 0;
 };
 
+// The contrast beside one null, over the samples that have both.
+struct NullResult {
+  std::string name;     // "uniform" or "stated", then those of Claim::nulls
+  Index n = 0;          // samples (pairs); 0: there are none, and the numbers below mean nothing
+  Index questions = 0;  // that these samples ask: the units that are resampled
+  double value = 0, null = 0;
+  double excess = 0, lo = 0, hi = 0;  // value − null with its 95 % interval, bootstrap over questions
+  double error = 0;                   // standard error of the excess
+  double delta = 0;                   // what the excess must go beyond
+  double p = 1;                       // of value − null = ±δ, two-sided
+  std::string left_out = "";          // why it does not count; empty: it does
+};
+
+// Why this interval is no ground for a verdict, in words: too few questions, or no spread. Empty where it is
+// one.
+std::string why_no_ground(const NullResult& null);
+
+// A null that has fewer of the samples is left out.
+inline constexpr double kLeastCovered = 0.5;
+
 struct ClaimResult {
   const Claim* claim = nullptr;
   std::string model;    // empty: there is no masked model
   std::string against;  // of comparisons: the causal model; empty: there is none
-  Index n = 0;          // samples (pairs); 0: not measured, and the numbers below mean nothing
-  Index questions = 0;  // that these samples ask: the units that are resampled
-  double value = 0;     // the contrast
-  double null = 0;
-  double excess = 0, lo = 0, hi = 0;  // value − null with its 95 % interval, bootstrap over questions
-  std::optional<double> p;  // of value − null = ±δ, two-sided; nothing where nothing can be told
-  bool survives = false;    // the verdict stands by Holm's correction over all that have a p
+  // Beside every null; the first is the claim's own. Empty: not measured, and the numbers below mean nothing.
+  std::vector<NullResult> nulls = {};
+  // Of the strictest, the one whose excess goes least beyond its δ:
+  std::string strictest = "";  // its name
+  Index n = 0, questions = 0;
+  double value = 0, null = 0, excess = 0, lo = 0, hi = 0, delta = 0;
+  // Of a verdict for or of none: the largest of the nulls that count, since all must be exceeded. Of one
+  // against, where one is enough: that of the strictest, times how many there are. Nothing where nothing can
+  // be told.
+  std::optional<double> p;
+  bool survives = false;  // the verdict stands by Holm's correction over all that have a p
   Verdict verdict = Verdict::kNotMeasured;
-  std::string note;                    // why it was not measured or cannot be told; may be empty
+  std::string note;  // why it was not measured or cannot be told, and which nulls are left out; may be empty
   std::vector<ModelNumber> each = {};  // the same of every model by itself, to read beside it
 };
 
@@ -139,8 +184,9 @@ std::vector<ClaimResult> judge(const Evidence& evidence);
 // The same of other claims than the table's, which must outlive the results.
 std::vector<ClaimResult> judge(const Evidence& evidence, std::span<const Claim> claims);
 
-// claim,topic,model,against,n,questions,value,null,value_minus_null,lo,hi,direction,delta,unit,each,p,
-// survives_holm,verdict,note. `each`: the value of every model by itself, "mini-mdm=0.2;mini-arm=0.7".
+// claim,paper,topic,model,against,n,questions,value,null,value_minus_null,lo,hi,direction,delta,unit,each,
+// strictest_null,nulls,p,survives_holm,verdict,note. `each`: the value of every model by itself,
+// "mini-mdm=0.2;mini-arm=0.7". `nulls`: what each null that counts comes to, "stated=0;frozen=0.1".
 std::string claims_csv(std::span<const ClaimResult> results);
 
 }  // namespace buoy

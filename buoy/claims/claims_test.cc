@@ -223,6 +223,53 @@ TEST(Judge, ModelsWithoutRoomTellNothing) {
   EXPECT_EQ(gain(all, most).verdict, Verdict::kNotSupported) << "one of the two has room";
 }
 
+// Exact match with and without a change, of one masked model; the claim is about the loss.
+ClaimResult loss(const std::function<Scores(Index)>& scores) {
+  SampleTable table;
+  for (Index i = 0; i < 40; ++i) {
+    const Scores s = scores(i);
+    table.add(key("mdm", i), Measurements{{.quantity = "em", .part = "trailing-masks=0", .value = s.none},
+                                          {.quantity = "em", .part = "trailing-masks=32", .value = s.given}});
+  }
+  for (const ClaimResult& r : judge({.models = {kMdm}, .stress = &table})) {
+    if (r.claim->id == "masks-distract") return r;
+  }
+  return {};
+}
+
+TEST(Judge, AModelThatNeverAnswersHasNothingToLose) {
+  EXPECT_EQ(loss([](Index i) {
+              return Scores{i % 4 == 0 ? 0.0 : 100.0, i % 2 == 0 ? 0.0 : 100.0};
+            }).verdict,
+            Verdict::kSupported)
+      << "75 % and 50 %";
+  const ClaimResult floor = loss([](Index i) { return Scores{i == 0 ? 100.0 : 0.0, 0}; });
+  EXPECT_EQ(floor.verdict, Verdict::kCannotTell);
+  EXPECT_NE(floor.note.find("of the model is within 3 points"), std::string::npos) << floor.note;
+  EXPECT_EQ(loss([](Index i) {
+              return Scores{i % 2 == 0 ? 100.0 : 0.0, i % 2 == 0 ? 100.0 : 0.0};
+            }).note,
+            "all questions say the same: no spread to judge by");
+}
+
+TEST(Judge, HiddenSinksAreComparedWithTheModelLeftAlone) {
+  SampleTable table;
+  for (Index i = 0; i < 40; ++i) {
+    for (const char* model : {"mdm", "arm"}) {
+      const bool masked = model == std::string_view("mdm");
+      const bool right = i % 8 != 0, still = right && (masked || i % 2 == 0);
+      table.add(key(model, i),
+                Measurements{{.quantity = "em", .part = "none", .value = right ? 100.0 : 0},
+                             {.quantity = "em", .part = "mask-anchors=5", .value = still ? 100.0 : 0}});
+    }
+  }
+  for (const ClaimResult& r : judge({.models = {kMdm, kArm}, .interventions = &table})) {
+    if (r.claim->id != "sinks-dispensable") continue;
+    EXPECT_DOUBLE_EQ(r.value, 50) << "one loses nothing, the other half of all";
+    EXPECT_EQ(r.verdict, Verdict::kSupported);
+  }
+}
+
 TEST(Judge, AConditionThatChangesNoPromptIsNotMeasured) {
   const auto some = [](Index i) { return Scores{0, i % 2 == 0 ? 100.0 : 0.0}; };
   const auto none = [](Index i) { return Scores{0, i % 5 == 0 ? 100.0 : 0.0}; };
@@ -306,7 +353,34 @@ TEST(Claims, TheTableIsWellFormed) {
       EXPECT_FALSE(text.empty()) << claim.id;
     }
     EXPECT_TRUE(claim.minus == nullptr || claim.scope == ClaimScope::kMasked) << claim.id;
+    EXPECT_GE(claim.beyond, 0) << claim.id;
+    EXPECT_LE(claim.beyond, claim.delta) << claim.id;
   }
+  EXPECT_GE(ids.size(), 30U);
+}
+
+TEST(Claims, WhatIsSaidOfAttentionMustExceedTheShuffledTwin) {
+  for (const Claim& claim : claims()) {
+    const bool attention = claim.source == ClaimSource::kAnalyses || claim.source == ClaimSource::kByGold;
+    const std::set<NullKind> nulls(claim.nulls.begin(), claim.nulls.end());
+    EXPECT_EQ(nulls.contains(NullKind::kShuffled), attention) << claim.id;
+    EXPECT_EQ(nulls.size(), claim.nulls.size()) << claim.id;
+    EXPECT_FALSE(nulls.contains(NullKind::kUniform)) << claim.id << ": it is the first null, or none";
+    EXPECT_TRUE(attention || nulls.empty()) << claim.id;
+  }
+}
+
+TEST(Claims, StandPaperByPaperInTheOrderOfPapers) {
+  std::vector<std::string_view> order;
+  for (const Claim& claim : claims()) {
+    if (order.empty() || order.back() != claim.paper) order.push_back(claim.paper);
+  }
+  std::vector<std::string_view> expected;
+  for (const Paper& paper : papers()) {
+    expected.push_back(paper.arxiv);
+    EXPECT_FALSE(paper.subject.empty()) << paper.arxiv;
+  }
+  EXPECT_EQ(order, expected);
 }
 
 TEST(ClaimsCsv, LeavesNumbersOutThatWereNotMeasured) {
@@ -316,17 +390,23 @@ TEST(ClaimsCsv, LeavesNumbersOutThatWereNotMeasured) {
     table.add(key("arm", i), Measurements{{.quantity = "x", .value = 0.5}});
   }
   Claim claim = claim_of_x();
+  claim.paper = "9901.00001";
   claim.topic = "Topic";
   claim.unit = "a, b";
   const std::string columns =
-      "claim,topic,model,against,n,questions,value,null,value_minus_null,lo,hi,direction,delta,unit,each,p,"
-      "survives_holm,verdict,note\n";
-  EXPECT_EQ(claims_csv(judge({.models = {kMdm, kArm}, .analyses = &table}, std::span(&claim, 1))),
-            columns +
-                "x,Topic,mdm,,5,5,2.5,0,2.5,2.5,2.5,above,1,\"a, b\",mdm=2.5;arm=0.5,,,cannot tell,"
-                "\"5 questions, 10 are needed\"\n");
-  EXPECT_EQ(claims_csv(judge({.models = {kMdm}}, std::span(&claim, 1))),
-            columns + "x,Topic,mdm,,0,0,,,,,,above,1,\"a, b\",,,,not measured,attention was not analysed\n");
+      "claim,paper,topic,model,against,n,questions,value,null,value_minus_null,lo,hi,direction,delta,unit,"
+      "each,"
+      "strictest_null,nulls,p,survives_holm,verdict,note\n";
+  EXPECT_EQ(
+      claims_csv(judge({.models = {kMdm, kArm}, .analyses = &table}, std::span(&claim, 1))),
+      columns +
+          "x,9901.00001,Topic,mdm,,5,5,2.5,0,2.5,2.5,2.5,above,1,\"a, b\",mdm=2.5;arm=0.5,stated,stated=0,,,"
+          "cannot tell,"
+          "\"5 questions, 10 are needed\"\n");
+  EXPECT_EQ(
+      claims_csv(judge({.models = {kMdm}}, std::span(&claim, 1))),
+      columns +
+          "x,9901.00001,Topic,mdm,,0,0,,,,,,above,1,\"a, b\",,,,,,not measured,attention was not analysed\n");
 }
 
 }  // namespace

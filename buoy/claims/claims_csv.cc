@@ -1,0 +1,47 @@
+// Verdicts as CSV.
+#include <fmt/format.h>
+
+#include "buoy/analysis/table_csv.h"
+#include "buoy/claims/claims.h"
+
+namespace buoy {
+namespace {
+
+std::string each_of(const ClaimResult& r) {
+  std::string each;
+  for (const ModelNumber& m : r.each) {
+    if (m.n > 0) each += fmt::format("{}{}={:.9g}", each.empty() ? "" : ";", m.model, m.value);
+  }
+  return each;
+}
+
+std::string nulls_of(const ClaimResult& r) {
+  std::string nulls;
+  for (const NullResult& null : r.nulls) {
+    if (null.left_out.empty())
+      nulls += fmt::format("{}{}={:.9g}", nulls.empty() ? "" : ";", null.name, null.null);
+  }
+  return nulls;
+}
+
+}  // namespace
+
+std::string claims_csv(std::span<const ClaimResult> results) {
+  std::string out =
+      "claim,paper,topic,model,against,n,questions,value,null,value_minus_null,lo,hi,direction,delta,unit,"
+      "each,strictest_null,nulls,p,survives_holm,verdict,note\n";
+  for (const ClaimResult& r : results) {
+    const auto number = [&](double x) { return r.n > 0 ? fmt::format("{:.9g}", x) : ""; };
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{:.9g},{},{},", r.claim->id, r.claim->paper,
+                       r.claim->topic, csv_field(r.model), csv_field(r.against), r.n, r.questions,
+                       number(r.value), number(r.null), number(r.excess), number(r.lo), number(r.hi),
+                       r.claim->direction == ClaimDirection::kAbove ? "above" : "below", r.delta,
+                       csv_field(r.claim->unit), csv_field(each_of(r)));
+    out +=
+        fmt::format("{},{},{},{},{},{}\n", r.strictest, nulls_of(r), r.p ? fmt::format("{:.9g}", *r.p) : "",
+                    r.p ? (r.survives ? "1" : "0") : "", name_of(r.verdict), csv_field(r.note));
+  }
+  return out;
+}
+
+}  // namespace buoy
