@@ -131,7 +131,7 @@ InterventionResult make_intervention_result(const SampleTable& answers, const Sa
     }
     fail("condition {}: its control {} was not run, expected among the conditions", c.name, c.control);
   }
-  InterventionResult out;
+  InterventionResult out{.rows = {}, .samples = answers};
   for (const std::string& model : models) {
     const ByCondition tables = by_condition(answers, seen, model);
     for (const InterventionCondition& condition : conditions) {

@@ -34,6 +34,7 @@ struct InterventionRow {
 
 struct InterventionResult {
   std::vector<InterventionRow> rows;  // by model, then condition, in the orders given; without empty ones
+  SampleTable samples = {};           // the answers that the rows were made of, for claims
 };
 
 // `answers`: "em" and "f1" in percent, part = condition; one sample per model, data, task and item.

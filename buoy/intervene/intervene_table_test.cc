@@ -97,6 +97,17 @@ TEST(InterventionTable, AControlThatWasNotRunIsNamed) {
             "condition cut-heads=4: its control cut-random=4 was not run, expected among the conditions");
 }
 
+TEST(InterventionTable, OffersTheScoresOfEverySampleUnderEveryConditionToTheClaims) {
+  const InterventionResult result = make_intervention_result(made_answers(), {}, kModels, kConditions);
+  const auto& columns = result.samples.columns();
+  const auto cut = columns.find({.quantity = "em", .part = kCut});
+  const auto none = columns.find({.quantity = "em", .part = kNoIntervention});
+  ASSERT_TRUE(cut != columns.end() && none != columns.end());
+  EXPECT_EQ(cut->second.values, (std::vector<double>{0, 0, 0, 0, 0, 0})) << "in percent, item by item";
+  EXPECT_EQ(none->second.values, (std::vector<double>{0, 0, 0, 100, 100, 100, 100})) << "the other model too";
+  EXPECT_EQ(result.samples.samples()[0].model, "mdm") << "under the model's own name";
+}
+
 TEST(InterventionTable, CsvHasEveryNumberAndWhatItIsComparedWith) {
   SampleTable answers;
   for (Index i = 0; i < 2; ++i) {

@@ -10,10 +10,10 @@
 namespace buoy {
 namespace {
 
-// Column sums of all N rows to the share that each key receives.
-std::vector<float> shares(std::span<const float> sums, Index N) {
+// Column sums of so many rows to the share that each key receives.
+std::vector<float> shares(std::span<const float> sums, Index rows) {
   std::vector<float> received(sums.begin(), sums.end());
-  for (float& v : received) v /= static_cast<float>(N);
+  for (float& v : received) v /= static_cast<float>(rows);
   return received;
 }
 
@@ -28,11 +28,27 @@ std::vector<float> widened(std::span<const float> received, Index H, Index N) {
   return wide;
 }
 
-AttentionRequest column_sums_of_all(Index T) {
+// Of the last `rows` of T.
+AttentionRequest column_sums_of(Index rows, Index T) {
   AttentionRequest request;
-  request.query_groups.assign(static_cast<std::size_t>(T), 0);
+  request.query_groups.assign(static_cast<std::size_t>(T), -1);
+  std::fill(request.query_groups.end() - rows, request.query_groups.end(), std::int8_t{0});
   request.group_count = 1;
   return request;
+}
+
+// What keys receive on average from the rows from `first` on when each of them attends evenly.
+std::vector<double> uniform_from(const Mask& mask, Index first, Index N) {
+  if (first == 0) return uniform_received(mask, Rows::kAll, N);
+  std::vector<double> received(static_cast<std::size_t>(N), 0.0);
+  for (Index row = first; row < N; ++row) {  // one entry for all keys that it sees, spread out below
+    const Index visible = mask.visible_keys(row, N);
+    received[static_cast<std::size_t>(visible - 1)] += 1 / static_cast<double>(visible * (N - first));
+  }
+  for (Index j = N - 2; j >= 0; --j) {
+    received[static_cast<std::size_t>(j)] += received[static_cast<std::size_t>(j + 1)];
+  }
+  return received;
 }
 
 // Keeps what keys receive in the named layers of a plain pass.
@@ -76,12 +92,14 @@ struct Intervener::Sample {
   bool acts = false;
   std::span<const TokenId> tokens;
   std::vector<TokenClass> classes;
+  std::vector<KeyPlace> places;
   std::vector<std::int8_t> evidence;
   std::vector<double> null;
   std::vector<std::vector<float>> unmodified, previous;  // [L] of [H, N]; empty where not asked for
 
   // Of the layer that is running.
-  AttentionRequest all_rows;
+  AttentionRequest counted;  // the rows that correct() goes by
+  Index counted_rows = 0;    // and how many they are, with those that stand
   LayerChange change;
   Index round = 0;
   bool correcting = false;
@@ -102,7 +120,7 @@ class Intervener::ChangingTap : public Tap {
     Sample& s = *samples_[static_cast<std::size_t>(sequence)];
     const Intervention& kind = *owner_.settings_.kind;
     if (s.round == 0) prepare(s, layer);
-    if (kind.correct != nullptr && s.correcting) plan.request = &s.all_rows;
+    if (kind.correct != nullptr && s.correcting) plan.request = &s.counted;
     plan.key_bias = s.change.key_bias;
     plan.head_gain = s.change.head_gain;
     return plan;
@@ -120,12 +138,13 @@ class Intervener::ChangingTap : public Tap {
       const std::vector<float> past = widened(s.past[static_cast<std::size_t>(layer)], H(), s.N);
       std::ranges::transform(sums, past, sums.begin(), std::plus<>());
     }
-    const std::vector<float> received = shares(sums, s.N);
+    const std::vector<float> received = shares(sums, s.counted_rows);
     const LayerView view = view_of(s, layer, received);
     const bool again = owner_.settings_.kind->correct(view, s.round, s.memory, s.change);
     ++s.round;
     if (again) return Next::kAgain;
     if (s.has_past) s.past[static_cast<std::size_t>(layer)] = std::move(sums);
+    s.memory.doses[static_cast<std::size_t>(layer)] += s.change.dose;
     s.correcting = false;
     // Once more under the same change, for the one who watches.
     if (inner_ != nullptr && inner_->plan(layer, sequence).request != nullptr) return Next::kAgain;
@@ -168,6 +187,7 @@ class Intervener::ChangingTap : public Tap {
             .received = received,
             .null = s.null,
             .classes = s.classes,
+            .places = s.places,
             .evidence = s.evidence};
   }
 
@@ -176,11 +196,15 @@ class Intervener::ChangingTap : public Tap {
     s.change.N = s.N;
     s.change.key_bias.assign(static_cast<std::size_t>(H() * s.N), 0.0f);
     s.change.head_gain.assign(static_cast<std::size_t>(H()), 1.0f);
+    s.change.dose = {};
     const Intervention& kind = *owner_.settings_.kind;
     s.correcting = kind.correct != nullptr;
     const std::vector<float> received = looked_at(s, layer);
     const LayerView view = view_of(s, layer, received);
-    if (kind.change != nullptr && view.acts) kind.change(view, s.change);
+    if (kind.change == nullptr || !view.acts) return;
+    s.change.dose.reached = 1;
+    kind.change(view, s.change);
+    s.memory.doses[static_cast<std::size_t>(layer)] += s.change.dose;
   }
 
   const Intervener& owner_;
@@ -201,14 +225,26 @@ Intervener::Intervener(const Model& model, const Tokenizer& tokenizer, const Int
     samples_[i].prompt = prompts[i];
     samples_[i].stream = streams.of(static_cast<Index>(i));
     samples_[i].memory.frozen.resize(static_cast<std::size_t>(model.config().L));
+    samples_[i].memory.doses.resize(static_cast<std::size_t>(model.config().L));
     samples_[i].past.resize(static_cast<std::size_t>(model.config().L));
   }
 }
 
 Intervener::~Intervener() = default;
 
+Measurements Intervener::dose(Index sample) const {
+  return dose_measurements(memory(sample).doses, settings_.kind->doses);
+}
+
 const SampleMemory& Intervener::memory(Index sample) const {
   return samples_[static_cast<std::size_t>(sample)].memory;
+}
+
+// Where rows stand once they are computed, the first pass has the prompt's and the later ones one each.
+// Across steps it is those that are read that are held to each other.
+bool Intervener::goes_by_the_last_row() const {
+  return settings_.kind->rows == CorrectedRows::kOfThePass && settings_.parameter == "steps" &&
+         model_.config().family->rows == PassRows::kAddUp;
 }
 
 void Intervener::begin(Sample& s, const Generation& generation, Index first_row) {
@@ -217,10 +253,15 @@ void Intervener::begin(Sample& s, const Generation& generation, Index first_row)
   s.tokens = generation.tokens;
   s.N = std::ssize(generation.tokens);
   s.acts = settings_.site.steps.contains(s.step);
-  s.null = uniform_received(config.mask, Rows::kAll, s.N);
+  s.places = key_places(s.prompt->layout.regions, s.N);
   s.evidence = s.prompt->layout.evidence;
   s.evidence.resize(generation.tokens.size(), 0);
-  s.all_rows = column_sums_of_all(s.N - first_row);
+  const Index first_counted = settings_.kind->rows == CorrectedRows::kSoFar ? 0
+                              : goes_by_the_last_row()                      ? s.N - 1
+                                                                            : first_row;
+  s.null = uniform_from(config.mask, first_counted, s.N);
+  s.counted = column_sums_of(s.N - std::max(first_counted, first_row), s.N - first_row);
+  s.counted_rows = s.N - first_counted;
   s.has_past = false;
   s.round = 0;
   if (settings_.kind->needs_classes) {
@@ -237,7 +278,7 @@ void Intervener::look_unmodified(std::span<Sample* const> samples) {
   std::vector<LookingTap::Sequence> looked;
   std::vector<ForwardSequence> sequences;
   for (const Sample* s : samples) {
-    looked.push_back({.request = column_sums_of_all(s->N), .received = {}});
+    looked.push_back({.request = column_sums_of(s->N, s->N), .received = {}});
     looked.back().received.resize(layers);
     sequences.push_back({.ids = s->tokens, .read_rows = {&first, 1}});
   }
@@ -263,7 +304,8 @@ Tap* Intervener::before_pass(std::span<const Pass> passes) {
   for (const Pass& pass : passes) {
     Sample& s = samples_[static_cast<std::size_t>(pass.sample)];
     begin(s, *pass.generation, s.cached);
-    s.has_past = model_.config().family->rows == PassRows::kAddUp;
+    s.has_past =
+        model_.config().family->rows == PassRows::kAddUp && settings_.kind->rows == CorrectedRows::kSoFar;
     if (model_.config().family->cache == Cache::kAppend) s.cached = s.N;
     samples.push_back(&s);
   }
@@ -279,6 +321,8 @@ Tap* Intervener::before_finished(std::span<const Generation> generations, Tap* i
   std::vector<Sample*> samples;
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     begin(samples_[i], generations[i], 0);
+    // Each row was read under a change of its own: one for all of them would be another intervention.
+    if (goes_by_the_last_row()) samples_[i].acts = false;
     samples.push_back(&samples_[i]);
   }
   return tap_for(std::move(samples), inner);

@@ -33,10 +33,14 @@ class Intervener : public GenerationObserver {
 
   const SampleMemory& memory(Index sample) const;
 
+  // How much was done to a sample so far, as numbers of its layers.
+  Measurements dose(Index sample) const;
+
  private:
   class ChangingTap;
   struct Sample;
 
+  bool goes_by_the_last_row() const;
   void begin(Sample& sample, const Generation& generation, Index first_row);
   void look_unmodified(std::span<Sample* const> samples);
   Tap* tap_for(std::vector<Sample*> samples, Tap* inner);

@@ -71,6 +71,18 @@ std::string InterventionSettings::name() const {
   return parameter.empty() ? std::string(kind->name) : fmt::format("{}={}", kind->name, parameter);
 }
 
+std::vector<KeyPlace> key_places(const RegionMap& prompt, Index N) {
+  const Index passages = std::ranges::count(prompt.regions, RegionKind::kDocument, &Region::kind);
+  std::vector<KeyPlace> places(static_cast<std::size_t>(N));
+  for (Index j = 0; j < std::min(N, std::ssize(prompt.of)); ++j) {
+    const Region& region = prompt.regions[static_cast<std::size_t>(prompt.of[static_cast<std::size_t>(j)])];
+    KeyPlace& place = places[static_cast<std::size_t>(j)];
+    place.kind = region.kind;
+    if (region.kind == RegionKind::kDocument) place.third = 3 * (region.document - 1) / passages;
+  }
+  return places;
+}
+
 std::vector<double> LayerView::mean_received() const {
   std::vector<double> mean(static_cast<std::size_t>(N), 0.0);
   for (const Index h : heads) {

@@ -1,5 +1,5 @@
-// Changes to attention while a model writes, on two primitives: a bias per key and a gain per head. What each
-// intervention does stands in interventions.cc alone; this is what they share.
+// Changes to attention while a model writes, on two primitives: a bias per key and a gain per head. Which
+// interventions there are stands in interventions.cc alone; this is what they share.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "buoy/analysis/anchors.h"
+#include "buoy/intervene/dose.h"
 #include "buoy/model/config.h"
 #include "buoy/probe/record_settings.h"
+#include "buoy/probe/region.h"
 #include "buoy/text/token_class.h"
 
 namespace buoy {
@@ -42,12 +44,23 @@ struct InterventionSettings {
   InterventionSite site;
   bool per_head = false;  // anchors of every head by itself
   AnchorsFrom from = AnchorsFrom::kSameStep;
+  bool spare_evidence = false;  // neither anchors nor their stand-ins are evidence, where keys are hidden
   double epsilon = 3;           // of the excess rule, where anchors are frozen
   std::vector<HeadId> ranking;  // retrieval heads, best first, where heads are cut
   std::uint64_t seed = 0;
 
   std::string name() const;  // "mask-anchors=5"
 };
+
+// Where a key stands: the kind of its region and, of passages, the third of their places.
+struct KeyPlace {
+  RegionKind kind = RegionKind::kAnswer;
+  Index third = 0;  // ⌊3(p − 1)/n⌋ of the p-th of n passages; 0 elsewhere
+  friend bool operator==(const KeyPlace&, const KeyPlace&) = default;
+};
+
+// The places of N keys: of the prompt's as its regions say, of what is generated Answer. O(N).
+std::vector<KeyPlace> key_places(const RegionMap& prompt, Index N);
 
 // One sequence's attention in one layer of one pass, as an intervention sees it.
 struct LayerView {
@@ -59,10 +72,12 @@ struct LayerView {
   Index H = 0, N = 0;
   std::span<const Index> heads;  // that may be changed
   // What every key receives, [H, N], each row adding up to 1 where every query sees a key. For change(): in
-  // an unmodified pass, empty unless asked for. For correct(): as the layer has just run.
+  // an unmodified pass, empty unless asked for. For correct(): as the layer has just run, over the rows that
+  // the intervention counts.
   std::span<const float> received;
   std::span<const double> null;           // [N] the same under uniform attention
   std::span<const TokenClass> classes;    // [N] before the pass; empty unless asked for
+  std::span<const KeyPlace> places;       // [N]
   std::span<const std::int8_t> evidence;  // [N]
 
   // Mean of `received` over the heads that may be changed.
@@ -74,6 +89,7 @@ struct LayerChange {
   Index N = 0;
   std::vector<float> key_bias;   // [H, N]
   std::vector<float> head_gain;  // [H]
+  LayerDose dose;                // what was done to this layer in this pass
 
   void hide(std::span<const Index> heads, Index key);
   bool hides(std::span<const Index> heads, Index key) const;
@@ -83,28 +99,44 @@ struct LayerChange {
 // The anchors of a layer and what a key's excess must pass to be one.
 struct FrozenAnchors {
   std::vector<Index> positions;  // ascending
-  double threshold = 0;
+  double threshold = 0;          // press-anchors: what no other key's excess may pass
+  std::vector<Index> receivers;  // pin-anchors: who is given what others lose; ascending
+};
+
+// A layer that is being pinned, from its first round to its last.
+struct PinnedLayer {
+  std::vector<double> free;    // [N] what keys receive as the layer computes it
+  std::vector<double> level;   // [N] what a key outside the set may receive
+  std::vector<Index> pressed;  // keys that are held down; ascending
 };
 
 // What an intervention remembers of one sample.
 struct SampleMemory {
   std::vector<std::optional<FrozenAnchors>> frozen;  // [L]
-  Index corrections = 0;                             // times that a layer was run again
-  Index hidden = 0;                                  // keys that only −∞ could keep down
+  PinnedLayer pinned;
+  Index corrections = 0;         // times that a layer was run again
+  std::vector<LayerDose> doses;  // [L]
 };
 
 enum class InterventionParameter { kNone, kCount, kAcross };
 
+// The rows that correct() goes by: all that the sequence has so far, those that earlier passes computed and
+// that stand among them; or those that this pass computes, which alone can be moved. Where every pass
+// computes all rows anew, the two are the same.
+enum class CorrectedRows { kSoFar, kOfThePass };
+
 struct Intervention {
   std::string_view name, about;
   InterventionParameter parameter;
-  std::string_view control;  // which intervention, with the same parameter, shows what chance would do
-  bool needs_unmodified, needs_classes, needs_ranking;
+  std::string_view control = "";  // which intervention, with the same parameter, shows what chance would do
+  bool needs_unmodified = false, needs_classes = false, needs_ranking = false;
   // Before a layer runs; only where the intervention acts.
-  void (*change)(const LayerView& view, LayerChange& change);
+  void (*change)(const LayerView& view, LayerChange& change) = nullptr;
   // After it ran, at every layer and step: true to run it again under the new change, for the round-th time.
   // nullptr: never.
-  bool (*correct)(const LayerView& view, Index round, SampleMemory& memory, LayerChange& change);
+  bool (*correct)(const LayerView& view, Index round, SampleMemory& memory, LayerChange& change) = nullptr;
+  CorrectedRows rows = CorrectedRows::kSoFar;
+  std::span<const Dose> doses = {};  // that it reports
 };
 
 // The table; adding one is a row and a function in interventions.cc.

@@ -21,6 +21,7 @@ struct Layer {
   std::vector<float> received = std::vector<float>(20, 0.1f);  // [2, 10]
   std::vector<double> null = std::vector<double>(10, 0.1);
   std::vector<TokenClass> classes = std::vector<TokenClass>(10, TokenClass::kContent);
+  std::vector<KeyPlace> places = std::vector<KeyPlace>(10);
   std::vector<std::int8_t> evidence = std::vector<std::int8_t>(10, 0);
 
   explicit Layer(const char* text) : settings(parse_intervention(text).front()) {}
@@ -40,10 +41,14 @@ struct Layer {
             .received = received,
             .null = null,
             .classes = classes,
+            .places = places,
             .evidence = evidence};
   }
   static LayerChange nothing() {
-    return {.N = 10, .key_bias = std::vector<float>(20, 0.0f), .head_gain = std::vector<float>(2, 1.0f)};
+    return {.N = 10,
+            .key_bias = std::vector<float>(20, 0.0f),
+            .head_gain = std::vector<float>(2, 1.0f),
+            .dose = {}};
   }
   LayerChange changed() const {
     LayerChange change = nothing();
@@ -111,6 +116,123 @@ TEST(MaskRandom, HidesKeysOfTheAnchorsClassesWhileThereAreAny) {
     EXPECT_EQ(hidden_of(layer.changed(), 1), hidden);
   }
   EXPECT_EQ(drawn, (Keys{2, 3, 5, 6, 8, 9})) << "every stand-in comes up";
+}
+
+// Ten keys: two passages of three keys in the first third, one of four in the last; 4 and 5 are evidence.
+Layer layer_with_places() {
+  Layer layer("mask-random=1");
+  for (std::size_t j = 0; j < 10; ++j)
+    layer.places[j] = {.kind = RegionKind::kDocument, .third = j < 6 ? 0 : 2};
+  layer.evidence[4] = layer.evidence[5] = 1;
+  return layer;
+}
+
+// What stands in for a key over many draws, and what gave way.
+struct Drawn {
+  Keys keys;
+  LayerDose dose;
+};
+Drawn drawn_for(Layer layer, Index key) {
+  for (const Index head : {0, 1}) layer.receives(head, key, 0.9);
+  Drawn drawn;
+  for (layer.stream = 0; layer.stream < 80; ++layer.stream) {
+    const LayerChange change = layer.changed();
+    const Keys hidden = hidden_of(change, 0);
+    drawn.keys.insert(hidden.begin(), hidden.end());
+    drawn.dose += change.dose;
+  }
+  return drawn;
+}
+
+TEST(MaskRandom, MatchesClassPlaceAndEvidence) {
+  Layer layer = layer_with_places();
+  layer.classes[2] = layer.classes[8] = TokenClass::kPunctuation;
+  const Drawn content = drawn_for(layer, 0);
+  EXPECT_EQ(content.keys, (Keys{1, 3})) << "2 is punctuation, 4 and 5 evidence, the rest elsewhere";
+  EXPECT_EQ(content.dose.matched, 80);
+  for (const Dose dose : {Dose::kOtherThird, Dose::kOtherRegion, Dose::kOtherClass, Dose::kOtherEvidence,
+                          Dose::kMissing, Dose::kEvidence}) {
+    EXPECT_EQ(content.dose[dose], 0);
+  }
+  const Drawn fact = drawn_for(layer, 4);
+  EXPECT_EQ(fact.keys, Keys{5}) << "evidence for evidence";
+  EXPECT_EQ(fact.dose[Dose::kEvidence], 80);
+}
+
+TEST(MaskRandom, GivesWayInThirdThenRegionThenClassAndLastInEvidence) {
+  Layer layer = layer_with_places();
+  layer.classes[2] = layer.classes[8] = TokenClass::kPunctuation;
+  Drawn drawn = drawn_for(layer, 2);
+  EXPECT_EQ(drawn.keys, Keys{8}) << "punctuation of another third";
+  EXPECT_EQ(drawn.dose[Dose::kOtherThird], 80);
+  layer.places[8].kind = RegionKind::kQuery;
+  drawn = drawn_for(layer, 2);
+  EXPECT_EQ(drawn.keys, Keys{8}) << "of another region";
+  EXPECT_EQ(drawn.dose[Dose::kOtherRegion], 80);
+  layer.classes[8] = TokenClass::kContent;
+  drawn = drawn_for(layer, 2);
+  EXPECT_EQ(drawn.keys, (Keys{0, 1, 3, 6, 7, 8, 9})) << "any class, but no evidence";
+  EXPECT_EQ(drawn.dose[Dose::kOtherClass], 80);
+  layer.evidence[5] = 0;
+  drawn = drawn_for(layer, 4);
+  EXPECT_EQ(drawn.keys, (Keys{0, 1, 2, 3, 5, 6, 7, 8, 9})) << "there is no other evidence";
+  EXPECT_EQ(drawn.dose[Dose::kOtherEvidence], 80);
+  EXPECT_EQ(drawn.dose[Dose::kMissing], 0);
+}
+
+TEST(MaskRandom, DrawsExactMatchesBeforeAnyKeyGivesWay) {
+  Layer layer("mask-random=2");
+  layer.classes.assign(10, TokenClass::kContent);
+  layer.classes[0] = TokenClass::kBos;  // has no like; the strongest
+  layer.classes[1] = layer.classes[2] = TokenClass::kPunctuation;
+  for (const Index head : {0, 1}) {
+    layer.receives(head, 0, 0.9);
+    layer.receives(head, 1, 0.5);
+  }
+  for (layer.stream = 0; layer.stream < 40; ++layer.stream) {
+    const LayerChange change = layer.changed();
+    EXPECT_TRUE(hidden_of(change, 0).contains(2)) << "not taken by what stands in for the first key";
+    EXPECT_EQ(change.dose[Dose::kOtherClass], 1);
+  }
+}
+
+TEST(MaskRandom, CountsKeysThatNothingCanStandInFor) {
+  Layer layer("mask-random=8");
+  LayerChange change = layer.changed();
+  EXPECT_EQ(hidden_of(change, 0).size(), 2u) << "eight of ten are anchors";
+  EXPECT_EQ(change.dose[Dose::kMissing], 6);
+}
+
+TEST(SpareEvidence, NeitherAnchorsNorStandInsAreEvidence) {
+  Layer layer = layer_with_places();
+  layer.settings.spare_evidence = true;
+  EXPECT_EQ(drawn_for(layer, 0).keys, (Keys{1, 2, 3}));
+  layer.settings = parse_intervention("mask-anchors=2").front();
+  for (const Index head : {0, 1}) {
+    layer.receives(head, 4, 0.9);
+    layer.receives(head, 7, 0.8);
+    layer.receives(head, 1, 0.7);
+  }
+  EXPECT_EQ(hidden_of(layer.changed(), 0), (Keys{4, 7}));
+  EXPECT_EQ(layer.changed().dose[Dose::kEvidence], 1);
+  EXPECT_NEAR(layer.changed().dose[Dose::kMass], 0.9 + 0.8, 1e-6);
+  layer.settings.spare_evidence = true;
+  EXPECT_EQ(hidden_of(layer.changed(), 0), (Keys{1, 7}));
+  EXPECT_EQ(layer.changed().dose[Dose::kEvidence], 0);
+}
+
+TEST(KeyPlaces, AreThirdsOfThePassagesAndAnswerWhereTextIsGenerated) {
+  RegionMap prompt;
+  prompt.regions = {{.kind = RegionKind::kQuery}};
+  for (Index d = 1; d <= 4; ++d) prompt.regions.push_back({.kind = RegionKind::kDocument, .document = d});
+  prompt.of = {0, 1, 2, 3, 4};
+  const std::vector<KeyPlace> places = key_places(prompt, 6);
+  EXPECT_EQ(places, (std::vector<KeyPlace>{{RegionKind::kQuery, 0},
+                                           {RegionKind::kDocument, 0},
+                                           {RegionKind::kDocument, 0},
+                                           {RegionKind::kDocument, 1},
+                                           {RegionKind::kDocument, 2},
+                                           {RegionKind::kAnswer, 0}}));
 }
 
 TEST(MaskRandom, WhereAClassHasNoOtherKeyAnyKeyStandsIn) {
@@ -195,9 +317,9 @@ TEST(CutRandom, KeepsASamplesHeadsOverItsSteps) {
   EXPECT_EQ(heads_cut(layer), first);
 }
 
-// pin-anchors=steps after step 0, where key 3 was the anchor: excess 0.9 − 0.1 = 0.8 and eight 0s, one −…
-struct Pinned : testing::Test {
-  Layer layer{"pin-anchors=steps"};
+// press-anchors=steps after step 0, where key 3 was the anchor: excess 0.9 − 0.1 = 0.8 and eight 0s, one −…
+struct Pressed : testing::Test {
+  Layer layer{"press-anchors=steps"};
   SampleMemory memory;
   double threshold = 0;
 
@@ -218,7 +340,7 @@ struct Pinned : testing::Test {
   }
 };
 
-TEST_F(Pinned, AKeyThatPassesIsBroughtJustBelowTheThresholdAndOthersAreLeft) {
+TEST_F(Pressed, AKeyThatPassesIsBroughtJustBelowTheThresholdAndOthersAreLeft) {
   for (const Index head : {0, 1}) {
     layer.receives(head, 5, 0.1 + threshold + 0.05);  // passes
     layer.receives(head, 6, 0.1 + threshold - 0.01);  // does not
@@ -234,7 +356,7 @@ TEST_F(Pinned, AKeyThatPassesIsBroughtJustBelowTheThresholdAndOthersAreLeft) {
   EXPECT_EQ(bias_of(change, 3), 0) << "the frozen anchor";
 }
 
-TEST_F(Pinned, WhenNoKeyPassesNothingIsRunAgain) {
+TEST_F(Pressed, WhenNoKeyPassesNothingIsRunAgain) {
   for (const Index head : {0, 1}) layer.receives(head, 6, 0.1 + threshold - 0.01);
   LayerChange change = Layer::nothing();
   EXPECT_FALSE(layer.settings.kind->correct(layer.view(), 0, memory, change));
@@ -242,13 +364,16 @@ TEST_F(Pinned, WhenNoKeyPassesNothingIsRunAgain) {
   EXPECT_EQ(memory.corrections, 0);
 }
 
-TEST_F(Pinned, AKeyThatGentleRoundsDoNotBringDownIsHidden) {
+TEST_F(Pressed, AKeyThatGentleRoundsDoNotBringDownIsHidden) {
   for (const Index head : {0, 1}) layer.receives(head, 5, 0.1 + threshold + 0.05);
   LayerChange change = Layer::nothing();
-  EXPECT_TRUE(layer.settings.kind->correct(layer.view(), 8, memory, change));
+  for (Index round = 0; round <= 8; ++round) {
+    EXPECT_EQ(hidden_of(change, 0), Keys{}) << "after " << round << " rounds";
+    EXPECT_TRUE(layer.settings.kind->correct(layer.view(), round, memory, change));
+  }
   EXPECT_EQ(hidden_of(change, 0), Keys{5});
-  EXPECT_EQ(memory.hidden, 1);
   EXPECT_FALSE(layer.settings.kind->correct(layer.view(), 9, memory, change)) << "above by rounding alone";
+  EXPECT_EQ(change.dose[Dose::kHidden], 1);
 }
 
 }  // namespace

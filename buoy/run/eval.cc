@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <iterator>
 
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
@@ -96,10 +97,14 @@ std::vector<SampleResult> answer(const EvalModel& model, std::span<const EvalJob
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       results.push_back(result_of(source, jobs[i], made[i].generation));
       results.back().seen = without_heads(made[i].trace, *model.trace);
+      std::ranges::copy(made[i].dose, std::back_inserter(results.back().seen));
     }
   } else {
-    const std::vector<Generation> made = generate_batch(source, examples, SampleStreams(numbers));
-    for (std::size_t i = 0; i < jobs.size(); ++i) results.push_back(result_of(source, jobs[i], made[i]));
+    const std::vector<AnsweredSample> made = generate_batch(source, examples, SampleStreams(numbers));
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      results.push_back(result_of(source, jobs[i], made[i].generation));
+      results.back().seen = made[i].dose;
+    }
   }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   for (SampleResult& r : results) r.seconds = elapsed.count() / static_cast<double>(jobs.size());

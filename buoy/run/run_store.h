@@ -31,7 +31,8 @@ struct SampleResult {
   Index prompt_tokens = 0, steps = 0;
   std::vector<Index> commit_step;
   double seconds = 0;  // its share of the batch's time: the only thing that differs between two runs
-  Measurements seen;   // what the analyses say of its attention; empty unless it was traced
+  // What the analyses say of its attention, where it was traced, and how much an intervention did.
+  Measurements seen;
 };
 
 // One run at a time: a second one on the same file is refused. One thread.
@@ -53,7 +54,7 @@ class RunStore {
   // Everything but what was seen, in the order of model, data, condition and number.
   std::vector<SampleResult> results() const;
 
-  // What was seen, sample by sample, in the same order; samples that were not traced are left out.
+  // What was seen, sample by sample, in the same order; samples of which nothing was seen are left out.
   void each_seen(const std::function<void(const SampleResult& sample)>& take) const;
 
  private:

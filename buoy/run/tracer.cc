@@ -133,13 +133,18 @@ class StatesTap : public Tap {
 
 }  // namespace
 
-std::vector<Generation> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
-                                       SampleStreams streams) {
+std::vector<AnsweredSample> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                                           SampleStreams streams) {
   CancellingObserver cancelling(source);
   std::optional<Intervener> intervener = make_intervener(source, examples, streams, &cancelling);
   GenerationObserver* observer = &cancelling;
   if (intervener) observer = &*intervener;
-  return generate(source.model, ids_of(examples), source.sampler, observer, streams);
+  std::vector<AnsweredSample> samples;
+  for (Generation& made : generate(source.model, ids_of(examples), source.sampler, observer, streams)) {
+    samples.push_back({.generation = std::move(made), .dose = {}});
+    if (intervener) samples.back().dose = intervener->dose(std::ssize(samples) - 1);
+  }
+  return samples;
 }
 
 std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
@@ -154,10 +159,16 @@ std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const
   if (intervener) observer = &*intervener;
   std::vector<Generation> generations =
       generate(source.model, ids_of(examples), source.sampler, observer, streams);
+  // Before the finished pass, which changes no answer: the dose is the same whether or not anyone records.
+  std::vector<Measurements> doses(examples.size());
+  for (std::size_t i = 0; intervener && i < doses.size(); ++i) {
+    doses[i] = intervener->dose(static_cast<Index>(i));
+  }
   record_finished(source, generations, recorders, intervener ? &*intervener : nullptr);
   std::vector<TracedSample> samples;
   for (std::size_t i = 0; i < recorders.size(); ++i) {
-    samples.push_back({.trace = recorders[i].take(), .generation = std::move(generations[i])});
+    samples.push_back(
+        {.trace = recorders[i].take(), .generation = std::move(generations[i]), .dose = std::move(doses[i])});
     describe(source, examples[i], samples.back().generation, samples.back().trace);
   }
   return samples;

@@ -35,13 +35,18 @@ struct TraceExample {
 
 // Answers the examples in one batch, under the source's intervention; nothing is recorded. Throws Error, and
 // Cancelled when the source says so.
-std::vector<Generation> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
-                                       SampleStreams streams);
+struct AnsweredSample {
+  Generation generation;
+  Measurements dose;  // how much the intervention did while it was written; empty without one
+};
+std::vector<AnsweredSample> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
+                                           SampleStreams streams);
 
 // The same with a trace of each example; no trace depends on the others. Throws Error.
 struct TracedSample {
   Trace trace;
   Generation generation;
+  Measurements dose = {};  // as AnsweredSample's
 };
 std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
                                       SampleStreams streams);
