@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "apps/cli/environment.h"
 #include "apps/cli/verb.h"
 #include "buoy/engine/places.h"
