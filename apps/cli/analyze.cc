@@ -64,7 +64,7 @@ void analyze_command(const AnalyzeFlags& options, const std::string& command) {
       progress.advance();
     }
   }
-  finish(result);
+  finish_collecting(result);
   for (const std::string& warning : result.warnings) print_warning(warning);
   const StudyReport report{
       .title = fmt::format("Where the attention of {} goes", result.models[0].name),

@@ -9,6 +9,14 @@
 #include "buoy/base/error.h"
 
 namespace buoy {
+namespace {
+
+bool holds_something(const std::filesystem::path& directory) {
+  std::error_code error;
+  return std::filesystem::exists(directory, error) && !std::filesystem::is_empty(directory, error);
+}
+
+}  // namespace
 
 void RunFlags::add_to(Verb& verb, const std::string& format) {
   verb.option("-m,--model", &models,
@@ -46,7 +54,7 @@ void on_ranks(const std::string& output, const std::function<void(Ranks& ranks)>
   } catch (const Cancelled&) {
     if (ranks->leads()) {
       print_note(
-          std::filesystem::exists(output)
+          holds_something(output)
               ? fmt::format(
                     "stopped: what was finished is kept in {}, and the same command goes on from there",
                     output)

@@ -22,6 +22,8 @@ struct StudyFlags {
   FigureFlags figures;
   bool keep_traces = false;
   bool quick = false;
+  bool no_twins = false;
+  Index twin_seed = 1;
   Index stress_limit = 0;  // 0: as many as are traced
 };
 
@@ -33,12 +35,16 @@ StudySettings settings_of(const StudyFlags& options) {
   if (analyses_alone && options.run.log_samples) {
     fail_usage("--log-samples has no effect with --quick or --only");
   }
-  return {.run = options.run.settings(),
+  RunSettings run = options.run.settings();
+  run.data.bundled = "micro_study.jsonl";
+  return {.run = std::move(run),
           .record = options.record.settings(),
           .analyses = options.analysis.options(),
           .analyses_alone = analyses_alone,
           .stress_limit = options.stress_limit > 0 ? std::optional(options.stress_limit) : std::nullopt,
-          .keep_traces = options.keep_traces};
+          .keep_traces = options.keep_traces,
+          .twins = !options.no_twins,
+          .twin_seed = static_cast<std::uint64_t>(options.twin_seed)};
 }
 
 StudyReport report_of(const StudySettings& settings, const StudyOutcome& outcome,
@@ -70,6 +76,7 @@ void add_study(Command& command) {
   auto options = std::make_shared<StudyFlags>();
   options->run.output = "buoy-study";
   options->run.prompts.limit = 20;
+  options->run.sampler = SamplerFlags(16);  // the bundled answers have up to 15 tokens: most steps write
   Verb verb = command.verb("study", "Trace, analyse, draw and report, model beside model");
   options->run.add_to(verb, "--data-format");  // --format is that of the figures
   options->analysis.add_to(verb);
@@ -82,7 +89,12 @@ void add_study(Command& command) {
   verb.option("--stress-limit", &options->stress_limit,
               "At most this many items for stress and interventions; 0: as --limit")
       .at_least(0);
-  verb.flag("--keep-traces", &options->keep_traces, "Leave the traces in OUTPUT/traces when all is done");
+  verb.flag("--no-twins", &options->no_twins,
+            "Do without the shuffled twins, which take as long as the models: verdicts are then held against "
+            "fewer nulls");
+  verb.option("--twin-seed", &options->twin_seed, "By which the twins' weights are shuffled").at_least(0);
+  verb.flag("--keep-traces", &options->keep_traces,
+            "Leave the traces in OUTPUT/traces and the twins in OUTPUT/twins when all is done");
   verb.footer(
       "Without arguments: the bundled pair on 20 bundled questions. docs/definitions.md says what every "
       "number means. A study that was stopped goes on where it was when the same command is "

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 std::vector<NamedItems> read_data(const DataSettings& settings, const Places& places,
                                   const WarningSink& warnings) {
   std::vector<fs::path> paths = settings.files;
-  if (paths.empty()) paths = {bundled_data(places, "micro_test.jsonl")};
+  if (paths.empty()) paths = {bundled_data(places, settings.bundled)};
   std::vector<NamedItems> data;
   for (const fs::path& path : paths) {
     const std::string name = path.stem().string();

@@ -17,6 +17,7 @@ namespace buoy {
 // Which data, and how much of it.
 struct DataSettings {
   std::vector<std::filesystem::path> files;  // empty: the bundled questions
+  std::string bundled = "micro_test.jsonl";  // which these are
   std::optional<DatasetFormat> format;       // empty: told from each file
   std::optional<Index> limit;                // items of each file; empty: all
 };

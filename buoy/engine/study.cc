@@ -5,12 +5,15 @@
 
 #include "buoy/analysis/received.h"
 #include "buoy/base/error.h"
+#include "buoy/engine/shuffle.h"
+#include "buoy/model/fingerprint.h"
 
 namespace buoy {
 namespace {
 
 // What a study stresses and changes: enough for a first look. stress and intervene do more.
-const std::vector<std::string> kStressors = {"irrelevant=0,0.5,0.9", "gold-position=1,5,10"};
+const std::vector<std::string> kStressors = {"irrelevant=0,0.5,0.9", "gold-position=1,5,10",
+                                            "trailing-masks=0,32"};
 const std::vector<std::string> kInterventions = {"mask-bos", "mask-anchors=5", "pin-anchors=steps",
                                                  "pin-anchors=layers"};
 
@@ -36,30 +39,68 @@ void add_qk_example(const TracingModel& model, StudiedModel& studied) {
   studied.qk.push_back(record_qk(model.source().model, trace.tokens, layer, head));
 }
 
-void trace_model(const StudySettings& settings, const std::string& name, RunObserver& observer,
-                 StudyOutcome& outcome) {
-  const TracingModel model(settings.run.model(name, 0), settings.run.sampler, settings.record,
-                           settings.run.prompt, &observer);
-  observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
+using TraceSink = std::function<void(Trace trace, const std::string& data)>;
+
+// Traces every question with a model, or finds the traces; `phase` is what the user sees.
+void trace_questions(const TracingModel& model, const StudySettings& settings, const std::string& phase,
+                     RunObserver& observer, StudyOutcome& outcome, const TraceSink& sink) {
   Index total = 0, first_sample = 0;
   for (const NamedItems& set : outcome.data) total += std::ssize(set.items);
-  observer.begin(model.name() + ", tracing", total);
+  observer.begin(phase, total);
   for (const NamedItems& set : outcome.data) {
     for (std::size_t first = 0; first < set.items.size();) {
       const std::size_t count =
           std::min(set.items.size() - first, static_cast<std::size_t>(settings.run.batch_size));
       const auto items = std::span(set.items).subspan(first, count);
       for (Trace& trace : outcome.shelf.get(model, set.name, items, first_sample)) {
-        collect(outcome.result, std::move(trace), set.name);
+        sink(std::move(trace), set.name);
         observer.advance(1);
       }
       first += count;
       first_sample += static_cast<Index>(count);
     }
   }
+}
+
+RecordSettings record_settings(const StudySettings& settings, const ModelConfig& config) {
+  RecordSettings record = settings.record;
+  if (record.received && config.L * config.H <= kFewHeads) record.heads = HeadDetail::kPerHead;
+  return record;
+}
+
+void trace_model(const StudySettings& settings, const NamedModel& named, RunObserver& observer,
+                 StudyOutcome& outcome) {
+  const TracingModel model(settings.run.model(named.directory.string(), 0), settings.run.sampler,
+                           record_settings(settings, named.config), settings.run.prompt, &observer);
+  observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
+  trace_questions(
+      model, settings, model.name() + ", tracing", observer, outcome,
+      [&](Trace trace, const std::string& data) { collect(outcome.result, std::move(trace), data); });
   const auto wanted =
       std::ranges::find(outcome.result.options.analyses, std::string_view("qk"), &Analysis::name);
   if (wanted != outcome.result.options.analyses.end()) add_qk_example(model, outcome.result.models.back());
+}
+
+// Where a model's twin lies: a name that says of which weights, so that another model's is never taken for
+// it.
+std::filesystem::path twin_directory(const StudySettings& settings, const NamedModel& model) {
+  const std::string hash = fingerprint_model(model.directory, Checkpoint::open(model.directory));
+  return settings.run.output / "twins" /
+         fmt::format("{}-shuffled-{}-{}", model.name, settings.twin_seed, hash.substr(0, 12));
+}
+
+void trace_twin(const StudySettings& settings, const NamedModel& named, RunObserver& observer,
+                StudyOutcome& outcome) {
+  const std::filesystem::path directory = twin_directory(settings, named);
+  if (!std::filesystem::exists(directory)) shuffle_model(named.directory, settings.twin_seed, directory);
+  outcome.twins.push_back(directory);
+  const TracingModel twin(settings.run.model(directory.string(), 0), settings.run.sampler,
+                          record_settings(settings, named.config), settings.run.prompt, &observer);
+  trace_questions(twin, settings, named.name + ", shuffled twin", observer, outcome,
+                  [&](Trace trace, const std::string& data) {
+                    trace.header.model = named.name;
+                    collect_null(outcome.result, NullKind::kShuffled, trace, data);
+                  });
 }
 
 // The run of one part of a study, in a directory of its own.
@@ -113,7 +154,7 @@ void run_parts(const StudySettings& settings, RunObserver& observer, StudyOutcom
     InterventionRunSettings intervene;
     intervene.run = part(settings, "interventions", limit);
     intervene.choice.interventions = kInterventions;
-    intervene.trace = outcome.result.options;
+    intervene.trace = settings.analyses;
     outcome.interventions = run_interventions(*alone, intervene, intervening);
   });
 }
@@ -123,9 +164,12 @@ std::vector<ClaimResult> judge_outcome(const StudyOutcome& outcome) {
   for (const StudiedModel& m : outcome.result.models) evidence.models.push_back({m.name, m.writing});
   evidence.analyses = &outcome.result.table;
   evidence.by_gold = &outcome.result.by_gold;
+  for (const CollectedNull& null : outcome.result.nulls)
+    evidence.nulls.push_back({.kind = null.kind, .analyses = &null.table, .by_gold = &null.by_gold});
   const SampleTable answers = passage_answer_table(outcome.answers->results);
   evidence.answers = &answers;
   if (outcome.stress) evidence.stress = &outcome.stress->result.samples;
+  if (outcome.interventions) evidence.interventions = &outcome.interventions->result.samples;
   return judge(evidence);
 }
 
@@ -134,7 +178,7 @@ std::vector<ClaimResult> judge_outcome(const StudyOutcome& outcome) {
 StudyOutcome run_study(const StudySettings& settings, RunObserver& observer) {
   if (settings.run.models.size() > kMostModels)
     fail_usage("model: {} models, expected at most {}", settings.run.models.size(), kMostModels);
-  read_models(settings.run);  // or says what is wrong with them
+  const std::vector<NamedModel> models = read_models(settings.run);
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
   StudyOutcome outcome{.data = read_data(settings.run.data, settings.run.places, warnings),
                        .result = {},
@@ -142,9 +186,15 @@ StudyOutcome run_study(const StudySettings& settings, RunObserver& observer) {
                        .stress = {},
                        .interventions = {},
                        .claims = {},
-                       .shelf = TraceShelf(settings.run.output / "traces")};
+                       .shelf = TraceShelf(settings.run.output / "traces"),
+                       .twins = {}};
   outcome.result.options = settings.analyses;
-  for (const std::string& name : settings.run.models) trace_model(settings, name, observer, outcome);
+  outcome.result.options.nulls = !settings.analyses_alone;
+  for (const NamedModel& model : models) {
+    trace_model(settings, model, observer, outcome);
+    if (settings.twins && !settings.analyses_alone) trace_twin(settings, model, observer, outcome);
+  }
+  finish_collecting(outcome.result);
   observer.end();
   finish(outcome.result);
   if (outcome.shelf.found() > 0) {
@@ -159,7 +209,11 @@ StudyOutcome run_study(const StudySettings& settings, RunObserver& observer) {
 }
 
 void finish_study(const StudySettings& settings, const StudyOutcome& outcome) {
-  if (!settings.keep_traces) outcome.shelf.clear();
+  if (settings.keep_traces) return;
+  outcome.shelf.clear();
+  std::error_code ignored;  // a leftover does no harm
+  for (const std::filesystem::path& twin : outcome.twins) std::filesystem::remove_all(twin, ignored);
+  std::filesystem::remove(settings.run.output / "twins", ignored);
 }
 
 }  // namespace buoy

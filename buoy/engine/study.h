@@ -22,7 +22,10 @@ struct StudySettings {
   CollectOptions analyses;
   bool analyses_alone = false;        // neither answers, nor stress, interventions and verdicts
   std::optional<Index> stress_limit;  // items of stress and interventions; empty: as the run's limit
-  bool keep_traces = false;           // leave OUTPUT/traces when all is done
+  bool keep_traces = false;           // leave OUTPUT/traces and OUTPUT/twins when all is done
+  // Each model's shuffled twin is traced on the same questions, for the verdicts; not with analyses_alone.
+  bool twins = true;
+  std::uint64_t twin_seed = 1;
 };
 
 // What came of it. Parts that were left out, or that these models or data cannot be put through, are empty.
@@ -34,7 +37,12 @@ struct StudyOutcome {
   std::optional<IntervenedRun> interventions;
   std::vector<ClaimResult> claims;
   TraceShelf shelf;
+  std::vector<std::filesystem::path> twins;  // checkpoints that were made in OUTPUT/twins
 };
+
+// Up to so many heads in all its layers a model's steps are recorded head by head, asked for or not: claims
+// about single heads need it, and the trace of a small model stays small.
+inline constexpr Index kFewHeads = 256;
 
 // A figure can tell this many models apart.
 inline constexpr std::size_t kMostModels = 6;
@@ -43,7 +51,7 @@ inline constexpr std::size_t kMostModels = 6;
 // its traces lie in OUTPUT/traces. Throws Error, UsageError and Cancelled.
 StudyOutcome run_study(const StudySettings& settings, RunObserver& observer);
 
-// Removes the traces that are not to be kept; to be called when the outcome is written.
+// Removes traces and twins that are not to be kept; to be called when the outcome is written.
 void finish_study(const StudySettings& settings, const StudyOutcome& outcome);
 
 }  // namespace buoy

@@ -49,6 +49,23 @@ void warn_once(StudyResult& result, const std::optional<std::string>& warning) {
   }
 }
 
+SampleKey key_of(const Trace& trace, const std::string& data) {
+  const TraceHeader& h = trace.header;
+  return {.model = h.model, .data = data, .task = h.task, .sample = h.sample, .question = h.question};
+}
+
+// With the place of the gold passage as data.
+SampleKey gold_key_of(const Trace& trace, const std::string& data) {
+  SampleKey key = key_of(trace, data);
+  key.sample = data + "/" + key.sample;
+  key.data = gold_label(trace.regions);
+  return key;
+}
+
+bool is_by_gold(const Analysis& analysis, const Trace& trace) {
+  return (analysis.name == "flow" || analysis.name == "direct") && !gold_label(trace.regions).empty();
+}
+
 }  // namespace
 
 Measurements mean_over_layers(const Measurements& measurements) {
@@ -84,25 +101,33 @@ std::string describe(const AnchorOptions& options) {
   return fmt::format("{}, ε = {}", name_of(options.rule), options.epsilon);
 }
 
+void collect_null(StudyResult& result, NullKind kind, const Trace& trace, const std::string& data) {
+  auto found = std::ranges::find(result.nulls, kind, &CollectedNull::kind);
+  if (found == result.nulls.end()) {
+    result.nulls.push_back({.kind = kind, .table = {}, .by_gold = {}});
+    found = std::prev(result.nulls.end());
+  }
+  const TraceWithNull traces(trace);
+  for (const Analysis* analysis : result.options.analyses) {
+    const Measurements measured = measure(*analysis, traces, result.options.analysis);
+    found->table.add(key_of(trace, data), measured);
+    if (is_by_gold(*analysis, trace)) found->by_gold.add(gold_key_of(trace, data), measured);
+  }
+}
+
 void collect(StudyResult& result, Trace trace, const std::string& data) {
   StudiedModel& model = model_of(result, trace);
   const TraceHeader& h = trace.header;
-  const SampleKey key{
-      .model = h.model, .data = data, .task = h.task, .sample = h.sample, .question = h.question};
   const TraceWithNull traces(trace);
-  const std::string gold = gold_label(trace.regions);
   for (const Analysis* analysis : result.options.analyses) {
     const Measurements measured = measure(*analysis, traces, result.options.analysis);
-    result.table.add(key, measured);
-    result.layer_means.add(key, mean_over_layers(measured));
-    if (analysis->name == "flow" && !gold.empty()) {
-      result.by_gold.add({.model = h.model,
-                          .data = gold,
-                          .task = h.task,
-                          .sample = data + "/" + h.sample,
-                          .question = h.question},
-                         measured);
-    }
+    result.table.add(key_of(trace, data), measured);
+    result.layer_means.add(key_of(trace, data), mean_over_layers(measured));
+    if (is_by_gold(*analysis, trace)) result.by_gold.add(gold_key_of(trace, data), measured);
+  }
+  if (result.options.nulls) {
+    if (const auto frozen = frozen_trace(trace)) collect_null(result, NullKind::kFrozen, *frozen, data);
+    if (const auto recency = recency_trace(trace)) collect_null(result, NullKind::kRecency, *recency, data);
   }
   warn_once(result, anchor_warning(result.options.analysis.anchors, trace.N()));
   add_answer(result, h, data);
@@ -112,8 +137,12 @@ void collect(StudyResult& result, Trace trace, const std::string& data) {
   if (std::ssize(model.examples) < result.options.examples) model.examples.push_back(std::move(trace));
 }
 
-void finish(StudyResult& result) {
+void finish_collecting(StudyResult& result) {
+  const bool wanted = std::ranges::find(result.options.analyses, std::string_view("tasks"),
+                                        &Analysis::name) != result.options.analyses.end();
+  if (!wanted) return;
   add_task_contrast(result.table);
+  for (CollectedNull& null : result.nulls) add_task_contrast(null.table);
 }
 
 QkExample qk_example(std::span<const float> queries, std::span<const float> keys, Index D, const Mask& mask) {

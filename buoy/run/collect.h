@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "buoy/analysis/analyses.h"
+#include "buoy/analysis/null_model.h"
 #include "buoy/analysis/sample_table.h"
 #include "buoy/io/json_fwd.h"
 #include "buoy/probe/trace.h"
@@ -46,6 +47,13 @@ struct CollectOptions {
   AnalysisOptions analysis;
   std::vector<const Analysis*> analyses;  // in order
   Index examples = 1;                     // traces kept of each model
+  bool nulls = false;                     // frozen and recency attention too, for verdicts
+};
+
+// The same numbers of the same samples from attention of which a claim must not hold.
+struct CollectedNull {
+  NullKind kind = NullKind::kUniform;
+  SampleTable table, by_gold;
 };
 
 // All that a report is written from.
@@ -55,6 +63,7 @@ struct StudyResult {
   SampleTable table;                      // every measurement of every sample
   SampleTable layer_means;                // the same, averaged over layers within each sample
   SampleTable by_gold;                    // flow again, with "gold at 3" in place of the dataset's name
+  std::vector<CollectedNull> nulls;          // one for each kind that was collected, but for the uniform one
   std::vector<TracedQuestion> questions;  // in the order they were first collected
   std::vector<std::string> warnings;
 };
@@ -67,10 +76,14 @@ std::string describe(const AnchorOptions& options);
 
 // Adds one sample. Traces of one name must come from the same model. Throws Error when they do not, or when
 // the sample is there already.
+// With options.nulls its frozen and its recency null are collected beside it.
 void collect(StudyResult& result, Trace trace, const std::string& data);
 
-// What needs all samples at once (task_contrast). Once, after the last collect().
-void finish(StudyResult& result);
+// Adds what one sample is under a null. The trace is called as the model whose null it is.
+void collect_null(StudyResult& result, NullKind kind, const Trace& trace, const std::string& data);
+
+// Adds what can be said of a sample only beside the others. Once, after the last one.
+void finish_collecting(StudyResult& result);
 
 // Means over layers of what is measured per layer and for no one head: Σ values and Σ weights.
 Measurements mean_over_layers(const Measurements& measurements);

@@ -218,6 +218,12 @@ TEST(MicroWorld, BundledSetsAreWhatTheGeneratorWrites) {
           "micro_known_closed.jsonl");
   matches({.seed = 2029, .tasks = {WorldTask::kMultihop}, .passages = 10, .split = Split::kFar},
           "micro_multihop_far.jsonl");
+  using enum WorldTask;
+  matches({.seed = 2030,
+           .tasks = {kLong, kLong, kLong, kSingle, kLong, kLong, kLong, kMultihop, kLong, kLong, kLong, kSlot,
+                     kLong, kLong, kLong, kReverse},
+           .worlds = kBothWorlds},
+          "micro_study.jsonl");
 }
 
 TEST(MicroWorld, SeedsGiveOtherItemsAndOneSeedNoDuplicates) {
