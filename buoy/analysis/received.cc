@@ -1,5 +1,7 @@
 #include "buoy/analysis/received.h"
 
+#include <algorithm>
+
 #include "buoy/base/error.h"
 
 namespace buoy {
@@ -48,6 +50,18 @@ bool writes_answer(const Trace& trace, Index t) {
     if (trace.commit_step[g] == trace.steps.steps[t] && region.kind == RegionKind::kAnswer) return true;
   }
   return false;
+}
+
+std::optional<StillRows> still_received(const Trace& trace, Index t, Index l) {
+  if (trace.header.rows == PassRows::kAddUp) {
+    const Received rows = step_received(trace, t, l, Rows::kAll);
+    return StillRows{rows, rows};
+  }
+  if (trace.steps.received_staying.empty()) return std::nullopt;
+  const auto row = row_of(trace.steps.received_staying, t * trace.L() + l, trace.N());
+  if (std::ranges::all_of(row, [](float share) { return share == 0; })) return std::nullopt;
+  Received after = step_received(trace, t + 1, l, Rows::kRead);
+  return StillRows{{.share = {row.begin(), row.begin() + after.size()}, .null = after.null}, after};
 }
 
 }  // namespace buoy
