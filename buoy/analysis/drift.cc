@@ -102,7 +102,7 @@ LayerDrift follow_still(const Trace& trace, Index l, const AnchorOptions& option
   return out;
 }
 
-void emit_layer(Measurements& out, const Trace& trace, Index l, const std::string& part,
+void emit_drift(Measurements& out, const Trace& trace, Index l, const std::string& part,
                 const LayerDrift& found) {
   const auto add = [&](const char* quantity, const Mean& mean) {
     emit(out, {.quantity = quantity, .layer = trace.layers[l], .part = part}, mean);
@@ -148,11 +148,11 @@ Measurements drift(const Trace& trace, const AnalysisOptions& options) {
       const std::vector<AnchorSet> sets = anchor_sets(trace, options.anchors, rows);
       for (Index l = 0; l < trace.L(); ++l) {
         const LayerDrift found = follow(course_of(sets, l, trace.L()), trace.steps.steps, *counted);
-        emit_layer(out, trace, l, std::string(name_of(rows)) + suffix, found);
+        emit_drift(out, trace, l, std::string(name_of(rows)) + suffix, found);
       }
     }
     for (Index l = 0; l < trace.L(); ++l)
-      emit_layer(out, trace, l, std::string("fixed") + suffix,
+      emit_drift(out, trace, l, std::string("fixed") + suffix,
                  follow_still(trace, l, options.anchors, *counted));
   }
   out.push_back({.quantity = "steps", .value = static_cast<double>(trace.S())});

@@ -36,9 +36,6 @@ Received finished_received(const Trace& trace, Index l, Index h);
 bool has_steps(const Trace& trace);
 Received step_received(const Trace& trace, Index t, Index l, Rows rows);
 
-// Whether recorded step t commits a token of the answer, up to and including its first EOS.
-bool writes_answer(const Trace& trace, Index t);
-
 // What keys receive at recorded steps t and t + 1 from the same rows, those that are read at both, so that
 // only attention can differ; l counts the recorded layers, t + 1 < S. Of a model whose rows add up: from the
 // rows of step t, which stay as they were computed, so both are the same by construction. Nothing where no
