@@ -112,6 +112,52 @@ TEST(Drift, FirstTokenShareCountsStepsWhoseLargestExcessIsThere) {
   EXPECT_EQ(read(trace_with({{}, {}}), "first_token_share"), 0) << "a flat row has no largest excess";
 }
 
+TEST(Drift, SinkShareAsksThatTheFirstTokenIsAnAnchorToo) {
+  Trace trace = trace_with({{0}, {0}, {3}, {}});
+  EXPECT_EQ(read(trace, "sink_share"), 0.5);
+  // At the second step the first token stands out most, but at less than twice its null.
+  for (Index l = 0; l < trace.L(); ++l) spike(trace.steps.received_read, trace.L() + l, trace.N(), {0}, 0.02);
+  EXPECT_EQ(read(trace, "first_token_share"), 0.5);
+  EXPECT_EQ(read(trace, "sink_share"), 0.25);
+}
+
+// Six positions are generated; the last two follow the EOS. Steps 0, 1 and 3 write.
+TEST(Drift, WritingStepsAreCountedApart) {
+  Trace trace = trace_with({{4}, {5}, {5}, {0}, {0}, {9}});
+  trace.commit_step = {0, 1, 3, 3, 2, 4};
+  const Measurements found = drift(trace, {});
+  const auto writing = [&](const char* quantity) {
+    return value_of(found, {.quantity = quantity, .layer = 2, .part = "read writing"});
+  };
+  EXPECT_EQ(value_of(found, {.quantity = "steps"}), 6);
+  EXPECT_EQ(value_of(found, {.quantity = "writing_steps"}), 3);
+  // Of the changes 0→1, 1→2 and 3→4 the first alone moves the anchor; of all five, three do.
+  EXPECT_NEAR(writing("turnover"), 1.0 / 3, kTolerance);
+  EXPECT_NEAR(read(trace, "turnover"), 3.0 / 5, kTolerance);
+  EXPECT_NEAR(writing("first_token_share"), 1.0 / 3, kTolerance);
+  EXPECT_NEAR(writing("sink_share"), 1.0 / 3, kTolerance);
+  EXPECT_EQ(writing("anchor_count"), 1);
+  EXPECT_EQ(writing("lifetime"), 1) << "4, 5 and 0 are anchors of one writing step each";
+  // The slope through (0, 4), (1, 5) and (3, 0).
+  EXPECT_NEAR(writing("drift_per_step"), -1.5, kTolerance);
+}
+
+TEST(Drift, ARunOfWritingStepsIsCutByAStepThatDoesNotWrite) {
+  Trace trace = trace_with({{4}, {4}, {4}, {4}, {4}});
+  trace.commit_step = {0, 1, 3, 4, 2, 2};
+  EXPECT_EQ(read(trace, "lifetime"), 5);
+  const Measurements found = drift(trace, {});
+  EXPECT_EQ(value_of(found, {.quantity = "lifetime", .layer = 2, .part = "read writing"}), 2);
+}
+
+TEST(Drift, WithoutAWritingStepNothingIsSaidOfThem) {
+  Trace trace = trace_with({{4}, {5}});
+  trace.commit_step = {7, 7, 7, 7, 0, 1};
+  const Measurements found = drift(trace, {});
+  EXPECT_EQ(value_of(found, {.quantity = "writing_steps"}), 0);
+  for (const Measurement& m : found) EXPECT_FALSE(m.part.ends_with("writing")) << m.quantity << " " << m.part;
+}
+
 TEST(Drift, OneStepHasOnlyWhatIsDefined) {
   const Trace trace = trace_with({{4}});
   for (const char* quantity : {"turnover", "both_empty", "lifetime", "drift_per_step", "drift_relative"}) {

@@ -1,6 +1,7 @@
 // The null model: what every statistic would be if each row attended evenly to all it may see.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,26 @@ std::vector<double> uniform_flow(const Mask& mask, std::span<const Index> of, In
 // exact; scores and cosines are 0; norms stay as they were measured; output_norm is the uniform_norm that was
 // measured beside it. Arrays that are empty stay empty.
 Trace null_trace(const Trace& trace);
+
+// Other attention to hold an example against.
+enum class NullKind { kUniform, kFrozen, kRecency, kShuffled };
+
+// "uniform", "frozen", "recency", "shuffled".
+std::string_view name_of(NullKind kind);
+
+// The same example with the attention of its first recorded step at every step, over the rows that were
+// really read: all rows, heads, flow and scores are the first step's, read rows `received_frozen`, staying
+// rows of a step those of the next. What is of no step (answer rows, the finished pass) stays as measured.
+// Nothing for a model whose rows add up, which have no other attention to be replaced, and for a trace
+// without the arrays.
+std::optional<Trace> frozen_trace(const Trace& trace);
+
+// The same example under attention that looks at what is near: A_ij ∝ exp(−λ|i−j|) among the keys that row i
+// may see, λ for each layer and head such that the mean row entropy over the finished sequence is the
+// measured one (recency.h). Received attention, flow, row entropies and answer rows are exact; scores and
+// cosines are 0; norms and outputs stay as measured. Nothing for a trace that does not say which rows were
+// read. O(N) for each head and recorded step, times regions where flow is recorded.
+std::optional<Trace> recency_trace(const Trace& trace);
 
 // A trace beside its null, which is made once for all analyses. Views the trace, which has to outlive it.
 struct TraceWithNull {

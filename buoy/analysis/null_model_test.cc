@@ -92,6 +92,9 @@ TEST(NullModel, NullOfUniformAttentionIsItself) {
     expect_near(null.steps.received_read, trace.steps.received_read, "received_read");
     expect_near(null.steps.received_heads, trace.steps.received_heads, "received_heads");
     expect_near(null.steps.flow, trace.steps.flow, "flow");
+    expect_near(null.steps.received_staying, trace.steps.received_staying, "received_staying");
+    expect_near(null.steps.received_frozen, trace.steps.received_frozen, "received_frozen");
+    expect_near(null.answer.region_mass, trace.answer.region_mass, "region_mass");
     expect_near(null.answer.weight, trace.answer.weight, "weight");
     expect_near(null.answer.entropy, trace.answer.entropy, "entropy");
     expect_near(null.answer.evidence_mass, trace.answer.evidence_mass, "evidence_mass");
@@ -160,6 +163,8 @@ TEST(NullModel, RowsThatWereNeverWrittenStayEmpty) {
   EXPECT_EQ(null.answer.weight[heads], 0);
   EXPECT_EQ(null.answer.entropy[heads], 0);
   EXPECT_EQ(null.answer.argmax[heads - 1], 0);
+  const Index regions = trace.L() * trace.R();
+  for (Index i = regions; i < 2 * regions; ++i) EXPECT_EQ(null.answer.region_mass[i], 0);
 }
 
 TEST(NullModel, WhatWasNotRecordedStaysEmpty) {

@@ -1,5 +1,7 @@
 #include "buoy/analysis/received.h"
 
+#include <algorithm>
+
 #include "buoy/base/error.h"
 
 namespace buoy {
@@ -42,12 +44,16 @@ Received step_received(const Trace& trace, Index t, Index l, Rows rows) {
   return {.share = {row.begin(), row.end()}, .null = uniform_received(trace.header.mask, rows, length)};
 }
 
-bool writes_answer(const Trace& trace, Index t) {
-  for (Index g = 0; g < std::ssize(trace.commit_step); ++g) {
-    const Region& region = trace.regions.regions[trace.regions.of[trace.prompt_length + g]];
-    if (trace.commit_step[g] == trace.steps.steps[t] && region.kind == RegionKind::kAnswer) return true;
+std::optional<StillRows> still_received(const Trace& trace, Index t, Index l) {
+  if (trace.header.rows == PassRows::kAddUp) {
+    const Received rows = step_received(trace, t, l, Rows::kAll);
+    return StillRows{rows, rows};
   }
-  return false;
+  if (trace.steps.received_staying.empty()) return std::nullopt;
+  const auto row = row_of(trace.steps.received_staying, t * trace.L() + l, trace.N());
+  if (std::ranges::all_of(row, [](float share) { return share == 0; })) return std::nullopt;
+  Received after = step_received(trace, t + 1, l, Rows::kRead);
+  return StillRows{{.share = {row.begin(), row.begin() + after.size()}, .null = after.null}, after};
 }
 
 }  // namespace buoy

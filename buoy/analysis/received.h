@@ -1,6 +1,7 @@
 // Rows of received attention out of a trace, each beside its null.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,7 +36,13 @@ Received finished_received(const Trace& trace, Index l, Index h);
 bool has_steps(const Trace& trace);
 Received step_received(const Trace& trace, Index t, Index l, Rows rows);
 
-// Whether recorded step t commits a token of the answer, up to and including its first EOS.
-bool writes_answer(const Trace& trace, Index t);
+// What keys receive at recorded steps t and t + 1 from the same rows, those that are read at both, so that
+// only attention can differ; l counts the recorded layers, t + 1 < S. Of a model whose rows add up: from the
+// rows of step t, which stay as they were computed, so both are the same by construction. Nothing where no
+// row stays (a block begins) and where the trace does not have it.
+struct StillRows {
+  Received before, after;
+};
+std::optional<StillRows> still_received(const Trace& trace, Index t, Index l);
 
 }  // namespace buoy

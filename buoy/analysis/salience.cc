@@ -155,7 +155,7 @@ Measurements salience(const Trace& trace, const AnalysisOptions&) {
   Measurements out;
   if (!has_steps(trace)) return out;
   LayerSteps at{.trace = trace, .writes = {}};
-  for (Index t = 0; t < trace.S(); ++t) at.writes.push_back(writes_answer(trace, t) ? 1 : 0);
+  for (Index t = 0; t < trace.S(); ++t) at.writes.push_back(is_writing(trace, t) ? 1 : 0);
   for (; at.l < trace.L(); ++at.l) {
     const Tops tops = all_rows(at);
     emit_top_kept(out, at, tops);

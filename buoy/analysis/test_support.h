@@ -112,6 +112,25 @@ inline void write_tokens(Trace& trace) {
   }
 }
 
+// Rows that are read: those still to be filled, or the last one. What is held still is folded from the last
+// row alone: in uniform attention the read rows are alike.
+inline void hold_rows_still(Trace& trace, Index t, Index S, const Matrix& A) {
+  const Index n = std::ssize(A);
+  const bool causal = trace.header.writing == Writing::kAppends;
+  for (Index j = 0; j < trace.N(); ++j) {
+    const Index g = j - trace.prompt_length;
+    const bool read = trace.header.mask == Mask::kFull ? g >= 0 && trace.commit_step[g] >= t : j == n - 1;
+    trace.steps.read.push_back(read ? 1 : 0);
+  }
+  if (causal) return;
+  fold_columns(trace.steps.received_frozen, A, n - 1, trace.N(), trace.L());
+  if (t + 1 < S) {
+    fold_columns(trace.steps.received_staying, A, n - 1, trace.N(), trace.L());
+  } else {
+    trace.steps.received_staying.insert(trace.steps.received_staying.end(), trace.L() * trace.N(), 0.0F);
+  }
+}
+
 inline void fold_steps(Trace& trace, Index S) {
   const bool causal = trace.header.writing == Writing::kAppends;
   RegionMap regions = trace.regions;
@@ -132,6 +151,7 @@ inline void fold_steps(Trace& trace, Index S) {
                  trace.N(), trace.L());
     fold_columns(trace.steps.received_heads, A, 0, trace.N(), trace.L() * trace.H());
     fold_flow(trace.steps.flow, A, regions, trace.L());
+    hold_rows_still(trace, t, S, A);
   }
 }
 
@@ -143,8 +163,11 @@ inline void fold_answer(Trace& trace) {
     trace.answer.rows.push_back(row);
     trace.answer.visible.push_back(std::ranges::count_if(A[row], [](double a) { return a > 0; }));
     double evidence = 0, entropy = 0;
+    std::vector<double> mass(trace.R());
     for (Index j = 0; j < trace.N(); ++j) {
       evidence += trace.evidence[j] * A[row][j];
+      const Index answer = trace.regions.find(RegionKind::kAnswer);
+      mass[j < trace.prompt_length ? trace.regions.of[j] : answer] += A[row][j];
       if (A[row][j] > 0) entropy -= A[row][j] * std::log(A[row][j]);
     }
     for (Index head = 0; head < trace.L() * trace.H(); ++head) {
@@ -153,6 +176,8 @@ inline void fold_answer(Trace& trace) {
       trace.answer.entropy.push_back(static_cast<float>(entropy));
       trace.answer.evidence_mass.push_back(static_cast<float>(evidence));
     }
+    for (Index i = 0; i < trace.L() * trace.R(); ++i)
+      trace.answer.region_mass.push_back(static_cast<float>(mass[i % trace.R()]));
   }
 }
 

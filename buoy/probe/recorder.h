@@ -32,8 +32,8 @@ struct RecordedPass {
 // with begin_finished over the finished sequence, and take().
 class Recorder {
  public:
-  // Throws Error when the prompt has more regions than attention can be split by, UsageError for layers the
-  // model does not have.
+  // Throws Error when the prompt has more regions, and regions with evidence, than attention can be split by,
+  // UsageError for layers the model does not have.
   Recorder(const ModelConfig& config, const RecordSettings& settings, PromptLayout layout);
   ~Recorder();
   Recorder(Recorder&&) noexcept;

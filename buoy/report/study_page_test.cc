@@ -127,6 +127,17 @@ TEST(StudyPage, QuestionsHaveGoldAnswersAndVerdictsInWords) {
             std::string::npos);
 }
 
+// Four positions of the answer are written at three of four steps by the one, at one each by the other.
+TEST(StudyPage, DriftSaysHowManyStepsThereWereAndHowManyWrote) {
+  const StudyResult result = some_study();
+  const std::vector<Block> blocks = study_tables(StudyView(result), "drift");
+  const auto& rows = std::get<TableBlock>(blocks.at(0)).rows;
+  ASSERT_EQ(rows.at(0).at(0), "Steps");
+  EXPECT_TRUE(rows[0][1].starts_with("4 ") && rows[0][3].starts_with("4 ")) << rows[0][1] << rows[0][3];
+  ASSERT_EQ(rows.at(1).at(0), "Steps that write the answer");
+  EXPECT_TRUE(rows[1][1].starts_with("3 ") && rows[1][3].starts_with("4 ")) << rows[1][1] << rows[1][3];
+}
+
 // The spike lies where it was put: r = 0.7/24 + 0.3 against r⁰ = 1/24.
 TEST(StudyPage, AnchorsAreSaidInWords) {
   const StudyResult result = some_study();

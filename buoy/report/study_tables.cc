@@ -24,7 +24,11 @@ struct Line {
 
 constexpr auto kSample = Line::Of::kSample;
 
-constexpr Line kDrift[] = {{"Turnover, read rows", {"turnover", "read"}},
+constexpr Line kDrift[] = {{"Steps", {"steps", ""}, kSample},
+                           {"Steps that write the answer", {"writing_steps", ""}, kSample},
+                           {"Turnover, fixed rows, steps that write", {"turnover", "fixed writing"}},
+                           {"Turnover, fixed rows", {"turnover", "fixed"}},
+                           {"Turnover, read rows", {"turnover", "read"}},
                            {"Turnover, all rows", {"turnover", "all"}},
                            {"Pairs of steps without anchors, read rows", {"both_empty", "read"}},
                            {"Float index across layers, read rows", {"float_index", "read"}},
@@ -33,6 +37,7 @@ constexpr Line kDrift[] = {{"Turnover, read rows", {"turnover", "read"}},
                            {"Drift, all rows", {"drift_per_step", "all"}},
                            {"First token strongest, read rows", {"first_token_share", "read"}},
                            {"First token strongest, all rows", {"first_token_share", "all"}},
+                           {"First token strongest and an anchor, all rows", {"sink_share", "all"}},
                            {"Anchors per step, read rows", {"anchor_count", "read"}}};
 constexpr Line kSalience[] = {
     {"Top tenth kept, mean over heads, writing steps", {"top_kept", "mean writing"}},

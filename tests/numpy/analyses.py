@@ -46,46 +46,79 @@ def turnover(pairs):
 
 
 def drift(sample):
-    L, S = len(sample.layers), len(sample.steps)
-    for part in ["read", "all"]:
-        sets, excesses = [], []
-        for s in range(S):
-            n = len(sample.step_tokens[s])
-            rows = sample.read_rows(s) if part == "read" else slice(None)
-            null = sample.flat(n)[rows].mean(axis=0)
-            received = [sample.steps[s][i][rows].mean(axis=0) for i in range(L)]
-            sets.append([anchors(r, null) for r in received])
-            excesses.append([r - null for r in received])
+    S = len(sample.steps)
+    writing = [sample.is_writing(s) for s in range(S)]
+    if S == 0:
+        return
+    yield "steps", -1, -1, "", S
+    yield "writing_steps", -1, -1, "", sum(writing)
+    for suffix, counted in [("", [True] * S), (" writing", writing)]:
+        for part in ["read", "all"]:
+            yield from drift_of_rows(sample, part, suffix, counted)
         for i, layer in enumerate(sample.layers):
-            pairs = [(sets[s][i], sets[s + 1][i]) for s in range(S - 1)]
-            if pairs:
-                mean, both_empty = turnover(pairs)
-                if mean is not None:
-                    yield "turnover", layer, -1, part, mean
-                yield "both_empty", layer, -1, part, both_empty
-            if i + 1 < L and S > 0:
-                mean, both_empty = turnover([(x[i], x[i + 1]) for x in sets])
-                if mean is not None:
-                    yield "float_index", layer, -1, part, mean
-                yield "float_both_empty", layer, -1, part, both_empty
-            runs = run_lengths([x[i] for x in sets], sample.N)
-            if runs and S > 1:  # a single step shows no life
-                yield "lifetime", layer, -1, part, np.mean(runs)
-            centres = [
-                (sample.step_numbers[s], np.average(sets[s][i], weights=excesses[s][i][sets[s][i]]))
-                for s in range(S)
-                if len(sets[s][i])
-            ]
-            if len(centres) >= 2:
-                x, y = np.array(centres).T
-                slope = ((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum()
-                yield "drift_per_step", layer, -1, part, slope
-                yield "drift_relative", layer, -1, part, slope / sample.N
-            if S > 0:
-                # Where nothing exceeds the null, nothing exceeds it most.
-                first = [e[i].argmax() == 0 and e[i].std() >= 1e-6 / len(e[i]) for e in excesses]
-                yield "first_token_share", layer, -1, part, np.mean(first)
-                yield "anchor_count", layer, -1, part, np.mean([len(x[i]) for x in sets])
+            pairs = [still_pair(sample, s, i) for s in range(S - 1) if counted[s]]
+            yield from turnover_numbers(layer, "fixed" + suffix, [p for p in pairs if p])
+
+
+def turnover_numbers(layer, part, pairs, names=("turnover", "both_empty")):
+    if not pairs:
+        return
+    mean, both_empty = turnover(pairs)
+    if mean is not None:
+        yield names[0], layer, -1, part, mean
+    yield names[1], layer, -1, part, both_empty
+
+
+def still_pair(sample, s, i):
+    """Anchors at steps s and s + 1 over the rows that both have, or None: rows that are read at both inside a block,
+    all rows of step s where passes only add rows."""
+    n, now, then = len(sample.step_tokens[s]), sample.steps[s][i], sample.steps[s + 1][i]
+    rows = range(n) if sample.causal else sample.read_rows(s + 1)
+    if not sample.causal and not set(rows) <= set(sample.read_rows(s)):
+        return None
+    null = sample.flat(n)[rows].mean(axis=0)
+    return anchors(now[rows].mean(axis=0), null), anchors(then[rows, :n].mean(axis=0), null)
+
+
+def drift_of_rows(sample, part, suffix, counted):
+    """`counted`: the steps that are averaged over; a change counts as of the first of its two steps."""
+    L, S = len(sample.layers), len(sample.steps)
+    sets, excesses = [], []
+    for s in range(S):
+        n = len(sample.step_tokens[s])
+        rows = sample.read_rows(s) if part == "read" else slice(None)
+        null = sample.flat(n)[rows].mean(axis=0)
+        received = [sample.steps[s][i][rows].mean(axis=0) for i in range(L)]
+        sets.append([anchors(r, null) for r in received])
+        excesses.append([r - null for r in received])
+    name = part + suffix
+    at = [s for s in range(S) if counted[s]]
+    for i, layer in enumerate(sample.layers):
+        yield from turnover_numbers(layer, name, [(sets[s][i], sets[s + 1][i]) for s in at if s + 1 < S])
+        if i + 1 < L:
+            pairs = [(sets[s][i], sets[s][i + 1]) for s in at]
+            yield from turnover_numbers(layer, name, pairs, ("float_index", "float_both_empty"))
+        nothing = np.zeros(0, dtype=int)
+        runs = run_lengths([sets[s][i] if counted[s] else nothing for s in range(S)], sample.N)
+        if runs and len(at) > 1:  # a single step shows no life
+            yield "lifetime", layer, -1, name, np.mean(runs)
+        centres = [
+            (sample.step_numbers[s], np.average(sets[s][i], weights=excesses[s][i][sets[s][i]]))
+            for s in at
+            if len(sets[s][i])
+        ]
+        if len(centres) >= 2:
+            x, y = np.array(centres).T
+            slope = ((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum()
+            yield "drift_per_step", layer, -1, name, slope
+            yield "drift_relative", layer, -1, name, slope / sample.N
+        if at:
+            # Where nothing exceeds the null, nothing exceeds it most.
+            e = [excesses[s][i] for s in at]
+            first = [x.argmax() == 0 and x.std() >= 1e-6 / len(x) for x in e]
+            yield "first_token_share", layer, -1, name, np.mean(first)
+            yield "sink_share", layer, -1, name, np.mean([f and 0 in sets[s][i] for f, s in zip(first, at)])
+            yield "anchor_count", layer, -1, name, np.mean([len(sets[s][i]) for s in at])
 
 
 def run_lengths(sets, N):

@@ -135,6 +135,13 @@ def step_means(sample, i, n):
     return {name: np.mean(heads, axis=0) for name, heads in means.items()}
 
 
+def while_writing(sample):
+    """Regions as they are while a model writes: all that is generated counts as Answer."""
+    region = sample.region.copy()
+    region[sample.P :] = np.flatnonzero(sample.trace["region_kinds"] == "answer")[0]
+    return region
+
+
 def compare_trace(comparison, sample):
     """The trace's own sums against the matrices, before anything is made of them."""
     t = sample.trace
@@ -154,6 +161,14 @@ def compare_trace(comparison, sample):
         check("received", [m.mean(axis=0) for m in matrices], t["received"][s, :, :n])
         rows = sample.read_rows(s)
         check("received_read", [m[rows].mean(axis=0) for m in matrices], t["received_read"][s, :, :n])
+        check("step_read", np.isin(np.arange(n), rows), t["step_read"][s, :n])
+        if not sample.causal:
+            first = sample.steps[0]
+            check("received_frozen", [m[rows].mean(axis=0) for m in first], t["received_frozen"][s])
+            after = sample.read_rows(s + 1) if s + 1 < len(sample.steps) else []
+            stay = [r for r in after if set(after) <= set(rows)]
+            still = [m[stay].mean(axis=0) if stay else np.zeros(n) for m in matrices]
+            check("received_staying", still, t["received_staying"][s])
         if sample.causal:  # what it has computed stays: the finished pass has the queries and keys of every step
             for i in range(len(sample.layers)):
                 for name, means in step_means(sample, i, n).items():
@@ -178,6 +193,12 @@ def compare_trace(comparison, sample):
         if row >= 0 and len(s):  # of a masked model's commit step the mean over heads is there
             mass = [m[row, sample.evidence[: len(m)]].sum() for m in sample.steps[s[0]]]
             check("answer_evidence_mass", mass, t["answer_evidence_mass"][g].mean(axis=-1))
+            open_regions = while_writing(sample)[: len(sample.step_tokens[s[0]])]
+            masses = [
+                [m[row, open_regions == b].sum() for b in range(len(t["region_names"]))]
+                for m in sample.steps[s[0]]
+            ]
+            check("answer_mass", masses, t["answer_mass"][g])
 
 
 def main():

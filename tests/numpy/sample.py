@@ -54,6 +54,11 @@ class Sample:
         shift = 1 if "alg" in sampler else 0  # Dream predicts a position from the row before
         return [max(0, p - shift) for p in masks if p < end]
 
+    def is_writing(self, s):
+        """Whether a step commits a token of the answer, which ends with its first EOS."""
+        of_answer = self.trace["region_kinds"][self.region[self.P :]] == "answer"
+        return bool((self.trace["commit_step"][of_answer] == self.step_numbers[s]).any())
+
     def classes_at(self, s):
         tokens = self.step_tokens[s]
         classes = self.classes[: len(tokens)].astype("<U16")
