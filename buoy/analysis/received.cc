@@ -42,12 +42,4 @@ Received step_received(const Trace& trace, Index t, Index l, Rows rows) {
   return {.share = {row.begin(), row.end()}, .null = uniform_received(trace.header.mask, rows, length)};
 }
 
-bool writes_answer(const Trace& trace, Index t) {
-  for (Index g = 0; g < std::ssize(trace.commit_step); ++g) {
-    const Region& region = trace.regions.regions[trace.regions.of[trace.prompt_length + g]];
-    if (trace.commit_step[g] == trace.steps.steps[t] && region.kind == RegionKind::kAnswer) return true;
-  }
-  return false;
-}
-
 }  // namespace buoy

@@ -35,7 +35,4 @@ Received finished_received(const Trace& trace, Index l, Index h);
 bool has_steps(const Trace& trace);
 Received step_received(const Trace& trace, Index t, Index l, Rows rows);
 
-// Whether recorded step t commits a token of the answer, up to and including its first EOS.
-bool writes_answer(const Trace& trace, Index t);
-
 }  // namespace buoy

@@ -54,12 +54,27 @@ class Sample:
         shift = 1 if "alg" in sampler else 0  # Dream predicts a position from the row before
         return [max(0, p - shift) for p in masks if p < end]
 
+    def writes(self, s):
+        """Whether a step commits a token of the answer, which ends with its first EOS."""
+        kinds = self.trace["region_kinds"][self.region[self.P :]]
+        return bool(((kinds == "answer") & (self.trace["commit_step"] == self.step_numbers[s])).any())
+
     def classes_at(self, s):
         tokens = self.step_tokens[s]
         classes = self.classes[: len(tokens)].astype("<U16")
         if "mask_id" in self.header:
             classes[tokens == self.header["mask_id"]] = "mask"
         return classes
+
+    def answer_positions(self):
+        """Generated positions that hold a token of the answer."""
+        kinds = self.trace["region_kinds"][self.region]
+        rows = self.trace["answer_rows"]
+        return [
+            p
+            for p in range(self.P, self.N)
+            if kinds[p] == "answer" and self.classes[p] != "eos/pad" and rows[p - self.P] >= 0
+        ]
 
     def uniform(self):
         """The same sample under uniform attention with the same mask: the null model."""
