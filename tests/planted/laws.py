@@ -5,7 +5,7 @@ Letters: m masks among N tokens, t = WRITTEN − m words written; [x] is 1 for w
 """
 import numpy as np
 
-from models import (AMPLITUDE, ASK, HEADS, HOLD, HUB_LENGTH, LAYERS, LONG_HUB, MATCH, MOVE_FLOOR, MOVE_WIDTH, SINK, STOP_LENGTH,
+from models import (AMPLITUDE, ASK, DORMANT, HEADS, HOLD, HUB_LENGTH, LAYERS, LONG_HUB, MATCH, MOVE_FLOOR, MOVE_WIDTH, SINK, STOP_LENGTH,
                     USUAL_LENGTH, WIDTH)
 from world import FEATURES, LATE, TOPICS, WRITTEN, in_row
 
@@ -72,7 +72,7 @@ def reader(s):
     written = AMPLITUDE["asked amber"]**2 * asked @ asked + s.counted()
     a = shrink(written)
     scores[1, 0] = a * (MATCH * (asked * late) @ topics + 2 * MATCH * s["early"] + s.parabola())
-    scores[2, 3] = a * SINK * s["bos"]
+    scores[2, 3] = a * DORMANT * s["bos"]
     scores[4, 0] = a * (MATCH * (known + s["answer"]) + s.parabola())
     scores[4, 1] = a * MATCH * (known - 2 * (s["answer"] + s["ask"]))
     looked = softmax(scores[4, 0])
@@ -80,17 +80,31 @@ def reader(s):
                       AMPLITUDE["found one"]])
     b = shrink(written, a * found @ found)
     scores[5, 1] = b * MATCH * (known - 2 * (s["answer"] + s["ask"]))
-    scores[5, 2] = b * SINK * s["bos"]
+    scores[5, 2] = b * DORMANT * s["bos"]
     return scores
 
 
 LAWS = {"sink": sink, "sink-causal": sink, "moving": moving, "depth": depth, "reader": reader}
 
 
-def attention(model, words):
-    """[LAYERS, HEADS, N, N]"""
-    scores = LAWS[model](Sequence(words))[:, :, None, :]
+def weights_of(model, words):
+    """[LAYERS, HEADS, N]: exp(score_j), scaled so that the largest is 1."""
+    scores = LAWS[model](Sequence(words))
+    return np.exp(scores - scores.max(axis=-1, keepdims=True))
+
+
+def attention(model, words, rows=slice(None)):
+    """[LAYERS, HEADS, rows, N]"""
     N = len(words)
-    seen = np.tril(np.ones((N, N), bool)) if model == "sink-causal" else np.ones((N, N), bool)
-    weights = np.where(seen, np.exp(scores - scores.max(axis=-1, keepdims=True)), 0)
+    seen = np.tril(np.ones((N, N))) if model == "sink-causal" else np.ones((N, N))
+    weights = weights_of(model, words)[:, :, None, :] * seen[rows]
     return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def received(model, words):
+    """[LAYERS, HEADS, N]: mean over all rows."""
+    weights = weights_of(model, words)
+    if model != "sink-causal":
+        return weights / weights.sum(axis=-1, keepdims=True)
+    shares = 1 / np.cumsum(weights, axis=-1)  # row i divides by what it sees; key j is seen by the rows from j on
+    return weights * np.cumsum(shares[..., ::-1], axis=-1)[..., ::-1] / len(words)

@@ -27,9 +27,9 @@ AMPLITUDE = ({flag: 2 for flag in FLAGS} | {topic: 4 for topic in TOPICS} | {"u"
 CHANNEL = {name: i for i, name in enumerate(AMPLITUDE)}
 
 # Scores.
-SINK, HOLD, MOVE_FLOOR, MOVE_WIDTH, ASK, MATCH = 9.0, 45.0, 8.0, 20.0, 12.0, 10.0
-STOP_LENGTH, HUB_LENGTH, LONG_HUB = 4.0, 4.0, 1.25  # of keys; others have 1 below, HUB_LENGTH above
-USUAL_LENGTH = 160  # tokens of a sequence for which a moving anchor has MOVE_WIDTH
+SINK, DORMANT, HOLD, MOVE_FLOOR, MOVE_WIDTH, ASK, MATCH = 9.0, 16.0, 50.0, 8.0, 20.0, 12.0, 10.0
+STOP_LENGTH, HUB_LENGTH, LONG_HUB = 4.0, 4.0, 1.1  # of keys; others have 1 below, HUB_LENGTH above
+USUAL_LENGTH = 200  # tokens of a sequence for which a moving anchor has MOVE_WIDTH
 
 
 @dataclasses.dataclass
@@ -108,7 +108,7 @@ def reading():
 
 def dormant():
     """Looks at the first token, whose value is empty."""
-    return Head(query=[{"one": SINK}], key=[{"bos": 1}], value=[{"word": 1}], write=[{}])
+    return Head(query=[{"one": DORMANT}], key=[{"bos": 1}], value=[{"word": 1}], write=[{}])
 
 
 def sink_heads():

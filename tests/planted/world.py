@@ -10,7 +10,7 @@ TOPICS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath"
 LATE = TOPICS[6:]  # asked about them, the last layer of a model does something else
 WRITTEN = 6  # words of an answer, and steps to write it
 PLACES = 8  # words of the row along which an anchor moves …
-SPACING = 2  # … so many positions apart
+SPACING = 5  # … so many positions apart
 SPECIAL = ["<|bos|>", "<|eos|>", "<|mask|>", "<|pad|>"]
 LITTLE = ["the", "of", "in", "and", "is"]
 
@@ -44,7 +44,7 @@ def make_features():
 
 FEATURES = make_features()
 WORDS = list(FEATURES)
-TEMPLATE = (" ask {question} :\n" + "".join(f" place{i} the" for i in range(PLACES)) + "\n"
+TEMPLATE = (" ask {question} :\n" + "".join(f" place{i}" + " the" * (SPACING - 1) for i in range(PLACES)) + "\n"
             "{for passage} {text}\n{end} :")
 
 
