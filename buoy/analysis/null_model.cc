@@ -142,11 +142,6 @@ std::string_view name_of(Rows rows) {
   return rows == Rows::kAll ? "all" : "read";
 }
 
-std::string_view name_of(NullKind kind) {
-  constexpr std::string_view kNames[] = {"uniform", "frozen", "recency", "shuffled"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 std::vector<double> uniform_received(const Mask& mask, Rows rows, Index N) {
   const double n = static_cast<double>(N);
   std::vector<double> out(N, 1 / n);

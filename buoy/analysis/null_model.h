@@ -41,12 +41,6 @@ std::vector<double> uniform_flow(const Mask& mask, std::span<const Index> of, In
 // measured beside it. Arrays that are empty stay empty.
 Trace null_trace(const Trace& trace);
 
-// Other attention to hold an example against.
-enum class NullKind { kUniform, kFrozen, kRecency, kShuffled };
-
-// "uniform", "frozen", "recency", "shuffled".
-std::string_view name_of(NullKind kind);
-
 // The same example with the attention of its first recorded step at every step, over the rows that were
 // really read: all rows, heads, flow and scores are the first step's, read rows `received_frozen`, staying
 // rows of a step those of the next. What is of no step (answer rows, the finished pass) stays as measured.
