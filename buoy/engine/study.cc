@@ -196,7 +196,6 @@ StudyOutcome run_study(const StudySettings& settings, RunObserver& observer) {
   }
   finish_collecting(outcome.result);
   observer.end();
-  finish(outcome.result);
   if (outcome.shelf.found() > 0) {
     observer.note(fmt::format("{} traces were there already", outcome.shelf.found()));
   }

@@ -57,7 +57,7 @@ double sum_over(std::span<const double> values, std::span<const Index> keys) {
   return sum;
 }
 
-bool holds(std::span<const Index> ascending, Index key) {
+[[maybe_unused]] bool holds(std::span<const Index> ascending, Index key) {
   return std::ranges::binary_search(ascending, key);
 }
 
