@@ -103,8 +103,9 @@ Index third_of(Index place, const std::map<Index, Flow>& flows) {
   return 3 * (place - 1) / flows.rbegin()->first;
 }
 
-// How many times as much the passage at `place` draws as those in other thirds that are not gold, beyond
-// uniform attention. Gold or not, it is compared with the same places, so that what a place draws by itself
+// The logarithm of how many times as much the passage at `place` draws as those in other thirds that are not
+// gold, beyond uniform attention: of attention that falls off with distance the ratio itself has no mean to
+// speak of. Gold or not, it is compared with the same places, so that what a place draws by itself
 // drops out of the difference.
 std::optional<double> draw_of(const std::map<Index, Flow>& flows, Index place, std::span<const Index> golds) {
   Mean measured, uniform;
@@ -115,8 +116,8 @@ std::optional<double> draw_of(const std::map<Index, Flow>& flows, Index place, s
     uniform.add(flow.uniform);
   }
   const Flow& own = flows.at(place);
-  if (measured.sum <= 0 || uniform.sum <= 0 || own.uniform <= 0) return std::nullopt;
-  return own.measured / measured.value() / (own.uniform / uniform.value());
+  if (own.measured <= 0 || measured.sum <= 0 || uniform.sum <= 0 || own.uniform <= 0) return std::nullopt;
+  return std::log(own.measured / measured.value() / (own.uniform / uniform.value()));
 }
 
 enum class Passages { kGold, kOther };

@@ -2,6 +2,7 @@
 #include "buoy/claims/claim_number.h"
 
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -122,9 +123,9 @@ TEST(ClaimNumber, GoldDrawIsMeasuredAgainstTheOthersAndUniformAttention) {
                  .quantity = "direct_per_token",
                  .layers = LayerChoice::kDeepHalf,
                  .places = PlaceChoice::kMiddleThird};
-  EXPECT_NEAR(number(side, rows, 4, "gold at 3")->value, 1.5, 1e-12);
+  EXPECT_NEAR(number(side, rows, 4, "gold at 3")->value, std::log(1.5), 1e-12);
   side.number = SampleNumber::kOtherDraws;
-  EXPECT_NEAR(number(side, rows, 4, "gold at 3")->value, 1, 1e-12) << "passage 4, without the gold one";
+  EXPECT_NEAR(number(side, rows, 4, "gold at 3")->value, 0, 1e-12) << "passage 4, without the gold one";
   side.number = SampleNumber::kGoldDraws;
   side.places = PlaceChoice::kLastThird;
   EXPECT_FALSE(number(side, rows, 4, "gold at 3")) << "the gold passage stands elsewhere";

@@ -22,9 +22,10 @@ constexpr ClaimSide kOtherMiddle = passages(SampleNumber::kOtherDraws, PlaceChoi
 constexpr ClaimSide kOtherLast = passages(SampleNumber::kOtherDraws, PlaceChoice::kLastThird);
 
 constexpr std::string_view kFlowContrast =
-    "attention of the rows that wrote the answer, in the pass that committed each, into the gold passage ÷ "
+    "log of: attention of the rows that wrote the answer, in the pass that committed each, into the gold "
+    "passage ÷ "
     "into the passages of the other two thirds of the places, per token, relative to uniform attention, deep "
-    "half of the layers; less the same ratio of passages that are not gold but stand in the same third";
+    "half of the layers; less the same of passages that are not gold but stand in the same third";
 constexpr std::string_view kFlowWhy = "a tenth more than a passage draws by standing there";
 constexpr std::string_view kFlowCaveat =
     "Places within a third are taken as alike, and attention is not information: a head may look at a "
@@ -43,7 +44,7 @@ constexpr Claim flow_claim(std::string_view id, std::string_view sentence, Place
           .side = passages(SampleNumber::kGoldDraws, places),
           .minus = &other,
           .delta = 0.1,
-          .unit = "lift",
+          .unit = "log ratio",
           .why = kFlowWhy,
           .null = ClaimNull::kStated,
           .null_name = kNoGold,

@@ -21,8 +21,9 @@ enum class ClaimSource { kAnalyses, kByGold, kAnswers, kStress, kInterventions }
 enum class SampleNumber {
   kLayers,     // Σ value ÷ Σ weight over the chosen layers; of the sample itself where it has no layers
   kHeadShare,  // Σ over the heads of the chosen layers ÷ Σ over all heads; null: the share of heads there
-  // How many times as much flow from the answer a gold passage in the chosen third of the places draws as
-  // those in the other thirds that are not gold, per token, divided by the same under uniform attention.
+  // The log of how many times as much of the answer's attention a gold passage in the chosen third of the
+  // places draws as those in the other thirds that are not gold, per token, divided by the same under uniform
+  // attention.
   kGoldDraws,
   kOtherDraws,  // the same of the passages in those places that are not gold
   kDifference,  // one part − another
