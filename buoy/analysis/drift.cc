@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "buoy/analysis/least_squares.h"
 #include "buoy/analysis/mean.h"
 #include "buoy/analysis/received.h"
 
@@ -22,26 +23,6 @@ void compare(const AnchorSet& a, const AnchorSet& b, Mean& distance, Mean& both_
   const Index either = std::ssize(a.positions) + std::ssize(b.positions) - both;
   both_empty.add(either == 0 ? 1 : 0);
   if (either > 0) distance.add(1 - static_cast<double>(both) / static_cast<double>(either));
-}
-
-struct Point {
-  double x, y;
-};
-
-// Nothing for fewer than two points: the slope is then undefined. The x are distinct.
-std::optional<double> slope(std::span<const Point> points) {
-  if (points.size() < 2) return std::nullopt;
-  Mean x, y;
-  for (const Point& p : points) {
-    x.add(p.x);
-    y.add(p.y);
-  }
-  double xx = 0, xy = 0;
-  for (const Point& p : points) {
-    xx += (p.x - x.value()) * (p.x - x.value());
-    xy += (p.x - x.value()) * (p.y - y.value());
-  }
-  return xy / xx;
 }
 
 // The sets of one layer through the steps, and those of the recorded layer above it (or nothing).
