@@ -63,12 +63,12 @@ constexpr std::array<Analysis, 10> kAnalyses = {{
      "fifth as long as a typical value.",
      dormant_heads},
     {"flow", "Where does the answer take its information from?",
-     "The text is cut into regions (question, passages, answer), and attention between them is followed "
-     "through all "
-     "layers. "
-     "Gold lift above 1 means that the answer draws more on the passage that holds the evidence than on the "
-     "others, compared "
-     "with uniform attention.",
+     "The text is cut into regions (question, passages, answer): direct flow is where the rows look that "
+     "write the "
+     "answer, rolled-out flow follows attention between regions through all layers. "
+     "A gold lift above 1 means that the answer draws more on the passage that holds the evidence than on "
+     "the "
+     "others, compared with uniform attention.",
      flow},
     {"classes", "Structure or content?",
      "Tokens are sorted into structure (spaces, punctuation, template and function words) and content; lift "

@@ -1,9 +1,11 @@
 #include "buoy/analysis/flow.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 
+#include "buoy/analysis/direct_flow.h"
 #include "buoy/analysis/mean.h"
 #include "buoy/analysis/null_model.h"
 #include "buoy/base/error.h"
@@ -241,6 +243,7 @@ Measurements flow(const Trace& trace, const AnalysisOptions&) {
     if (documents_of(trace, flows.regions).comparable()) emit_gold(out, trace, flows, pooling);
   }
   emit_layers(out, trace);
+  std::ranges::move(direct_flow(trace), std::back_inserter(out));
   return out;
 }
 

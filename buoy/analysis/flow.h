@@ -48,6 +48,7 @@ RegionFlow region_flow(const Trace& trace, Pooling pooling);
 //                        where no flow is left for the other documents (a single layer)
 //   answer_to_gold  per layer, no part: that ratio in the layer's own flow, under `sum`, not divided by
 //   anything
+// and, on the passes that wrote the answer, all of direct_flow.h.
 Measurements flow(const Trace& trace, const AnalysisOptions& options);
 
 }  // namespace buoy

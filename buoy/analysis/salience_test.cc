@@ -98,6 +98,21 @@ TEST(TopKept, OfHeadsIsTheMeanOverHeads) {
   EXPECT_FALSE(has(trace, "top_kept", "head"));
 }
 
+TEST(TopKept, OfFixedRowsComparesThoseThatStay) {
+  Trace trace = six_steps();
+  // What is read moves with every step; the rows that stay look where the next step does, but for step 3,
+  // where none stays.
+  trace.steps.received_staying.assign(6 * 24, 0);
+  for (Index t = 0; t < 6; ++t) {
+    spike(trace.steps.received_read, t, 24, {3 * t, 3 * t + 1, 3 * t + 2}, 0.2);
+    if (t < 5 && t != 3) spike(trace.steps.received_staying, t, 24, {3 * t + 3, 3 * t + 4, 3 * t + 5}, 0.2);
+  }
+  spike(trace.steps.received_staying, 4, 24, {0, 1, 2}, 0.2);
+  const double none = -3.0 / 21;
+  EXPECT_NEAR(value(trace, "top_kept", "fixed writing"), 1, 1e-9);
+  EXPECT_NEAR(value(trace, "top_kept", "fixed"), (3 + none) / 4, 1e-9);
+}
+
 TEST(TopKept, OfRandomRowsIsChance) {
   Trace trace = uniform_trace({.N = 200, .L = 1, .S = 100});
   for (Index t = 0; t < 100; ++t) randomise(trace.steps.received, t, 200, static_cast<std::uint32_t>(t));

@@ -9,6 +9,9 @@ from collections import defaultdict
 
 import numpy as np
 
+from flow import direct_flow, flow
+from salience import salience
+
 EPSILON, MIN_LIFT = 3.0, 2.0  # of the anchor rule
 CLASSES = ["bos", "mask", "eos/pad", "whitespace", "punctuation", "template", "function", "content"]
 STRUCTURAL = ["whitespace", "punctuation", "template", "function"]
@@ -149,6 +152,9 @@ def absorption(sample):
             yield "absorb_bos", layer, -1, part, 100 * share[0]
             yield "absorb_anchors", layer, -1, part, 100 * share[found].sum()
             yield "absorb_top1", layer, -1, part, 100 * share.max()
+        others = np.setdiff1d(np.arange(sample.N), found)
+        if len(found) and len(others):
+            yield "anchor_value_lead", layer, -1, "", np.mean([n[found].mean() / n[others].mean() - 1 for n in norms])
         if sample.causal or not sample.steps:
             continue
         steps = []
@@ -232,17 +238,6 @@ def attribute(s, scale, found, others):
     return (*parts, total)
 
 
-def answer_positions(sample):
-    """Generated positions that hold a token of the answer."""
-    kinds = sample.trace["region_kinds"][sample.region]
-    rows = sample.trace["answer_rows"]
-    return [
-        p
-        for p in range(sample.P, sample.N)
-        if kinds[p] == "answer" and sample.classes[p] != "eos/pad" and rows[p - sample.P] >= 0
-    ]
-
-
 def answer_rows(sample, p):
     """([L,H] argmax, [L,H] mass on the evidence, visible keys) of the row that wrote position p."""
     g, L = p - sample.P, len(sample.layers)
@@ -257,7 +252,7 @@ def answer_rows(sample, p):
 
 
 def retrieval_heads(sample):
-    positions = answer_positions(sample)
+    positions = sample.answer_positions()
     if not sample.evidence.any() or not positions:
         return
     rows = [answer_rows(sample, p) for p in positions]
@@ -294,56 +289,6 @@ def dormant_heads(sample):
             drain = output / norms.mean()
             yield "drain", layer, h, "", drain
             yield "dormant", layer, h, "", float(share > SINK_SHARE and drain < DRAIN)
-
-
-def normalise_rows(m):
-    total = m.sum(axis=1, keepdims=True)
-    return np.divide(m, total, out=np.zeros_like(m), where=total > 0)
-
-
-def pooled(sample, pooling):
-    """Attention between regions, layer by layer."""
-    member = np.eye(len(sample.trace["region_names"]))[sample.region]  # [N, R]
-    lengths = np.maximum(member.sum(axis=0), 1)
-    blocks = [member.T @ a.mean(axis=0) @ member for a in sample.A]
-    return [normalise_rows(b / lengths if pooling == "per-token" else b) for b in blocks]
-
-
-def rollout(layers):
-    total = np.eye(len(layers[0]))
-    for p in layers:
-        total = normalise_rows(p + np.eye(len(p))) @ total
-    return normalise_rows(total)
-
-
-def gold_ratio(row, gold, others):
-    """Several gold passages count as their mean, not double."""
-    return row[gold].mean() / row[others].mean()
-
-
-def flow(sample):
-    names, kinds = sample.trace["region_names"], sample.trace["region_kinds"]
-    present = [r for r in range(len(names)) if (sample.region == r).any()]
-    documents = [r for r in present if kinds[r] == "document"]
-    gold = [r for r in documents if sample.trace["region_gold"][r]]
-    others = [r for r in documents if r not in gold]
-    answer = [r for r in present if kinds[r] == "answer"]
-    for pooling, quantity in [("sum", "flow_sum"), ("per-token", "flow_per_token")]:
-        total = rollout(pooled(sample, pooling))
-        for a in present:
-            for b in present:
-                yield quantity, -1, -1, f"{names[a]}>{names[b]}", total[a, b]
-        if not (answer and gold and others):
-            continue
-        row = total[answer[0]]
-        null = rollout(pooled(sample.uniform(), pooling))[answer[0]]
-        lift = gold_ratio(row, gold, others) / gold_ratio(null, gold, others)
-        yield "gold_lift", -1, -1, pooling, lift
-        top = [r for r in documents if np.isclose(row[r], row[documents].max(), rtol=1e-9)]
-        yield "gold_top", -1, -1, pooling, np.mean([r in gold for r in top])  # a tie counts in part
-    if answer and gold and others:
-        for layer, p in zip(sample.layers, pooled(sample, "sum")):
-            yield "answer_to_gold", layer, -1, "", gold_ratio(p[answer[0]], gold, others)
 
 
 def class_numbers(received, found, classes):
@@ -400,7 +345,19 @@ def profile(sample):
             yield "anchor_profile", -1, -1, part, value / total
 
 
-ANALYSES = [drift, absorption, concentration, qk, retrieval_heads, dormant_heads, flow, classes, profile]
+ANALYSES = [
+    drift,
+    salience,
+    absorption,
+    concentration,
+    qk,
+    retrieval_heads,
+    dormant_heads,
+    flow,
+    direct_flow,
+    classes,
+    profile,
+]
 
 
 def compute(sample):

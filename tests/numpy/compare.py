@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from analyses import column_means, compute, entropy, pooled
+from analyses import column_means, compute, entropy
+from flow import answer_mass, pooled
 from sample import Sample
 
 # Traces are float32. A number is right within one of the two.
@@ -190,6 +191,8 @@ def compare_trace(comparison, sample):
             check("answer_evidence_mass", rows[..., sample.evidence].sum(axis=-1), t["answer_evidence_mass"][g])
             check("answer_visible", row + 1, t["answer_visible"][g])
         s = np.flatnonzero(sample.step_numbers == t["commit_step"][g])
+        if row >= 0 and "answer_mass" in t:
+            check("answer_mass", answer_mass(sample, sample.P + g), t["answer_mass"][g])
         if row >= 0 and len(s):  # of a masked model's commit step the mean over heads is there
             mass = [m[row, sample.evidence[: len(m)]].sum() for m in sample.steps[s[0]]]
             check("answer_evidence_mass", mass, t["answer_evidence_mass"][g].mean(axis=-1))

@@ -66,6 +66,16 @@ class Sample:
             classes[tokens == self.header["mask_id"]] = "mask"
         return classes
 
+    def answer_positions(self):
+        """Generated positions that hold a token of the answer."""
+        kinds = self.trace["region_kinds"][self.region]
+        rows = self.trace["answer_rows"]
+        return [
+            p
+            for p in range(self.P, self.N)
+            if kinds[p] == "answer" and self.classes[p] != "eos/pad" and rows[p - self.P] >= 0
+        ]
+
     def uniform(self):
         """The same sample under uniform attention with the same mask: the null model."""
         other = object.__new__(Sample)

@@ -1,4 +1,4 @@
-"""Holds the permutation test between tasks against a second one.
+"""Holds the permutation test between tasks, and the contrast of tasks, against second ones.
 
 tasks.py DIR
 
@@ -74,6 +74,38 @@ def read_profiles(path):
     return profiles
 
 
+def contrasts(directory):
+    """{(model, data, sample): task_contrast}, from the profiles alone."""
+    asked = {(r["data"], r["sample"]): r["question"] for r in read_table(directory / "questions.csv")}
+    samples = defaultdict(dict)
+    for row in read_table(directory / "samples.csv"):
+        if row["quantity"] == "anchor_profile":
+            samples[row["model"], row["task"], row["data"], row["sample"]][row["part"]] = float(row["value"])
+    out = {}
+    for (model, task, data, sample), profile in samples.items():
+        groups = defaultdict(list)
+        for (m, other_task, d, s), other in samples.items():
+            if m == model and asked[d, s] != asked[data, sample]:
+                groups[other_task].append([other[part] for part in profile])
+        distances = {name: divergence([list(profile.values())], group) for name, group in groups.items()}
+        own = distances.pop(task, None)
+        if own is not None and distances:
+            out[model, data, sample] = np.mean(list(distances.values())) - own
+    return out
+
+
+def check_contrasts(directory):
+    """How many of the written contrasts are missing, unknown or off."""
+    mine = contrasts(directory)
+    rows = [r for r in read_table(directory / "samples.csv") if r["quantity"] == "task_contrast"]
+    theirs = {(r["model"], r["data"], r["sample"]): float(r["value"]) for r in rows}
+    off = [k for k in mine.keys() | theirs.keys() if not np.isclose(mine.get(k, np.nan), theirs.get(k, np.nan), rtol=1e-4, atol=1e-6)]
+    for key in off[:3]:
+        print(f"FAIL task_contrast of {key} is {theirs.get(key)}, expected {mine.get(key)}")
+    print(f"{len(mine)} contrasts of tasks compared, {len(off)} complaints")
+    return len(off) if mine else 1
+
+
 def main():
     directory = Path(sys.argv[1]) if len(sys.argv) == 2 else sys.exit(__doc__)
     profiles = read_profiles(directory / "samples.csv")
@@ -81,7 +113,7 @@ def main():
     pairs = [(m, a, b) for (m, a), (other, b) in combinations(sorted(profiles), 2) if m == other]
     if not pairs or set(pairs) != set(theirs):
         sys.exit(f"FAIL tasks.csv has the pairs {sorted(theirs)}, expected {pairs}")
-    problems, low = 0, 1
+    problems, low = check_contrasts(directory), 1
     for model, a, b in pairs:
         seen, p = compare(profiles[model, a], profiles[model, b])
         row = theirs[model, a, b]
