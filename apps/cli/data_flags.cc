@@ -13,9 +13,9 @@ constexpr Index kAnyLayer = Index{1} << 20;  // the model's own number is checke
 
 void RecordFlags::add_to(Verb& verb) {
   const std::string group = "Recording";
-  verb.option("--record", &statistics, "What of every step: received, flow, answer, qk, or none")
+  verb.option("--record", &statistics, "What of every step: received, flow, answer, qk, keys, or none")
       .split_at(',')
-      .choices({"received", "flow", "answer", "qk", "none"})
+      .choices({"received", "flow", "answer", "qk", "keys", "none"})
 
       .group(group);
   verb.option("--record-steps", &steps, "all, every:4, or a list such as 0,3,7")
@@ -37,7 +37,8 @@ RecordSettings RecordFlags::settings() const {
           .received = wants("received"),
           .flow = wants("flow"),
           .answer_rows = wants("answer"),
-          .qk = wants("qk")};
+          .qk = wants("qk"),
+          .keys = wants("keys")};
 }
 
 void DataFlags::add_to(Verb& verb, const std::string& format_names) {

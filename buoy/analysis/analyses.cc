@@ -11,6 +11,7 @@
 #include "buoy/analysis/dormant_heads.h"
 #include "buoy/analysis/drift.h"
 #include "buoy/analysis/flow.h"
+#include "buoy/analysis/key_change.h"
 #include "buoy/analysis/qk.h"
 #include "buoy/analysis/retrieval_heads.h"
 #include "buoy/analysis/salience.h"
@@ -19,7 +20,7 @@
 namespace buoy {
 namespace {
 
-constexpr std::array<Analysis, 10> kAnalyses = {{
+constexpr std::array<Analysis, 11> kAnalyses = {{
     {"drift", "Do anchors stay in place?",
      "A few tokens, the anchors, draw far more attention than the others. "
      "This follows them from step to step and from layer to layer: turnover 0 means that they stay, 1 that "
@@ -32,6 +33,12 @@ constexpr std::array<Analysis, 10> kAnalyses = {{
      "The proxies say how many of those tokens could be named beforehand: from mean scores, or by the masks "
      "alone.",
      salience},
+    {"keys", "Do keys come to rest?",
+     "A masked model computes the key of every token anew at every step; this says how far keys turn from a "
+     "step to the next, 0 meaning not at all. "
+     "The most attended keys stand apart from the rest, and tokens are followed from the step that wrote "
+     "them.",
+     key_change},
     {"absorption", "How much attention do a few tokens absorb?",
      "Of every 100 parts of attention, this counts those that go to the first token, to the anchors, and to "
      "the "

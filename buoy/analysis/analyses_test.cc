@@ -21,8 +21,8 @@ Measurements run(const char* name, const Trace& trace, const AnalysisOptions& op
 }
 
 TEST(Analyses, AreFoundByName) {
-  const char* names[] = {"drift", "salience", "absorption", "concentration", "qk",
-                         "heads", "dormant",  "flow",       "classes",       "tasks"};
+  const char* names[] = {"drift", "salience", "keys", "absorption", "concentration", "qk",
+                         "heads", "dormant",  "flow", "classes",    "tasks"};
   ASSERT_EQ(analyses().size(), std::size(names));
   for (const char* name : names) {
     const Analysis* found = find_analysis(name);

@@ -74,7 +74,8 @@ Json to_json(const RecordSettings& settings) {
                {"received", settings.received},
                {"flow", settings.flow},
                {"answer_rows", settings.answer_rows},
-               {"qk", settings.qk}};
+               {"qk", settings.qk},
+               {"keys", settings.keys}};
   if (settings.steps.list.empty()) {
     json["steps_every"] = settings.steps.every;
   } else {

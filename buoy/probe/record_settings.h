@@ -40,6 +40,9 @@ struct RecordSettings {
   bool flow = true;         // mass between regions
   bool answer_rows = true;  // the rows that wrote the answer; watched at every step, whatever `steps` says
   bool qk = true;           // column means of score, cosine and norm
+  // How far keys turn from one recorded step to the next, where every pass computes all rows anew. Holds the
+  // keys of a step meanwhile, 4·L·N·Hkv·D bytes a sequence.
+  bool keys = false;
 };
 
 // For a trace's header.

@@ -7,6 +7,7 @@
 #include "buoy/base/error.h"
 #include "buoy/probe/answer_row.h"
 #include "buoy/probe/fold.h"
+#include "buoy/probe/kept_keys.h"
 #include "buoy/probe/kept_rows.h"
 #include "buoy/probe/trace_arrays.h"
 
@@ -72,6 +73,7 @@ struct Recorder::State {
 
   // Whether rows are held still from step to step: they are computed anew each time.
   bool holds_rows_still() const { return settings.received && !rows_add_up(); }
+  bool follows_keys() const { return settings.keys && !rows_add_up(); }
   bool rows_add_up() const { return config.family->rows == PassRows::kAddUp; }
   Index prompt_length() const { return std::ssize(layout.regions.of); }
 
@@ -111,6 +113,7 @@ struct Recorder::State {
   KeptRows first_rows;       // of the first recorded step: all that may ever be read
   KeptRows last_rows;        // of the latest one: those that were read
   bool first_has_all = true;
+  KeptKeys last_keys;  // of the latest recorded step
   std::vector<AnswerRow> answer_rows;
   RegionMap finished_regions;
   FinishedRecord finished;
@@ -171,6 +174,10 @@ void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
     rows.key_mass = stats.key_mass;
   }
   if (request.row_means) fold_still_rows(slot, stats);
+  if (request.states) {
+    last_keys.append_change(slot, {.keys = stats.key_states, .heads = config.Hkv, .N = std::ssize(tokens)},
+                            steps.back().steps.key_change);
+  }
   if (request.query_groups.empty() && !request.qk_means) return;
   LayerFold& fold = folds[at(slot)];
   fold.add({.mask = config.mask,
@@ -280,6 +287,7 @@ void Recorder::begin_pass(const RecordedPass& pass) {
   if (s.keep || s.rows_add_up()) {
     if (s.settings.received || s.settings.flow) s.plan_columns(pass.read_rows);
     s.request.qk_means = s.settings.qk;
+    s.request.states = s.keep && s.follows_keys();
   }
   s.measured_rows.clear();
   if (s.settings.answer_rows) s.plan_rows();
@@ -330,7 +338,8 @@ void Recorder::begin_finished(std::span<const TokenId> tokens, std::span<const T
 
 const AttentionRequest* Recorder::request(Index layer) const {
   const State& s = *state_;
-  const bool nothing = s.request.query_groups.empty() && s.request.rows.empty() && !s.request.qk_means;
+  const bool nothing =
+      s.request.query_groups.empty() && s.request.rows.empty() && !s.request.qk_means && !s.request.states;
   if (s.doing == State::Doing::kNothing || s.slots[at(layer)] < 0 || nothing) return nullptr;
   return &s.request;
 }

@@ -57,6 +57,9 @@ struct StepRecord {
   std::vector<float> flow;  // [S, L, R, R]
   // Column means of score, cosine and norm (docs/definitions.md), mean over heads; empty unless asked for.
   std::vector<float> score_means, cosine_means, norm_means;  // [S, L, N]
+  // 1 − cosine of a position's key and the same one recorded step before, all key heads as one vector; 0 at
+  // the first. Rotation by place turns both alike and drops out. Empty unless asked for.
+  std::vector<float> key_change;  // [S, L, N]
 };
 
 // For each generated position, the row whose logits produced its token, in the pass that committed it.

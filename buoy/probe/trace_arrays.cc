@@ -79,6 +79,7 @@ std::span<const TraceArray> trace_arrays() {
       {"score_means", "SLN", in_step<&StepRecord::score_means>, kIfAsked, kNothingMore, kZero},
       {"cosine_means", "SLN", in_step<&StepRecord::cosine_means>, kIfAsked, kNothingMore, kZero},
       {"norm_means", "SLN", in_step<&StepRecord::norm_means>, kIfAsked, kNothingMore, kSame},
+      {"key_change", "SLN", in_step<&StepRecord::key_change>, kIfAsked, kNothingMore, kSame},
 
       {"answer_rows", "G", in_answer<&AnswerRecord::rows>, kIfAsked, kPosition, kSame},
       {"answer_visible", "G", in_answer<&AnswerRecord::visible>, kWithAnswerRows, kKeyCount, kSame},

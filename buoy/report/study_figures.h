@@ -11,6 +11,7 @@ namespace buoy {
 
 std::vector<StudyFigure> drift_figures(const StudyView& view);
 std::vector<StudyFigure> salience_figures(const StudyView& view);
+std::vector<StudyFigure> key_figures(const StudyView& view);
 std::vector<StudyFigure> absorption_figures(const StudyView& view);
 std::vector<StudyFigure> concentration_figures(const StudyView& view);
 std::vector<StudyFigure> qk_figures(const StudyView& view);

@@ -31,11 +31,12 @@ struct AnalysisPlan {
   std::vector<StudyFigure> (*figures)(const StudyView&);
 };
 // In the order of the page: neighbours share a topic.
-const std::array<AnalysisPlan, 10> kAnalysisPlans = {{
+const std::array<AnalysisPlan, 11> kAnalysisPlans = {{
     {"drift", kGoes, drift_figures},
     {"salience", kGoes, salience_figures},
     {"absorption", kGoes, absorption_figures},
     {"concentration", kGoes, concentration_figures},
+    {"keys", kGoes, key_figures},
     {"qk", kWhy, qk_figures},
     {"classes", kWhy, class_figures},
     {"tasks", kWhy, task_figures},

@@ -49,6 +49,10 @@ constexpr Line kSalience[] = {
     {"Prompt's top tenth named by masks alone", {"mask_query_agreement", ""}},
     {"Spread of the strongest key, read rows, writing steps", {"peak_spread", "read writing"}},
     {"Spread of the strongest key, all rows, writing steps", {"peak_spread", "all writing"}}};
+constexpr Line kKeys[] = {{"Change of keys, 1 − cosine", {"key_change", ""}},
+                          {"Change of the most attended tenth", {"key_change", "top"}},
+                          {"Change of the rest", {"key_change", "rest"}},
+                          {"Change after the commit − later", {"key_change", "settling"}}};
 constexpr Line kAbsorption[] = {
     {"First token, %", {"absorb_bos", "finished"}},
     {"Anchors, %", {"absorb_anchors", "finished"}},
@@ -259,7 +263,7 @@ struct TablePlan {
   std::vector<Block> (*tables)(const StudyView&);  // or nullptr: the lines
   std::string_view note;                           // what to keep in mind; empty: nothing
 };
-const std::array<TablePlan, 10> kTablePlans = {{
+const std::array<TablePlan, 11> kTablePlans = {{
     {"drift", kDrift, nullptr,
      "Compare kinds of model with care: the read rows of a masked model are all its open masks, those of an "
      "autoregressive one a single row, which changes more; over all rows an autoregressive model hardly can "
@@ -268,6 +272,10 @@ const std::array<TablePlan, 10> kTablePlans = {{
      "Uniform attention has no top, hence no null here; chance is taken out of every number. A model that "
      "appends changes "
      "little over all rows, since each step adds one row of N."},
+    {"keys", kKeys, nullptr,
+     "Measured where keys were recorded (--record keys) and every step computes them anew. A mask that "
+     "becomes a word "
+     "changes its key for that reason alone."},
     {"absorption", kAbsorption, nullptr,
      "Uniform attention has no anchors under the excess rule, so the null of their share is 0."},
     {"concentration", kConcentration, nullptr, ""},

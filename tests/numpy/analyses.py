@@ -10,7 +10,7 @@ from collections import defaultdict
 import numpy as np
 
 from flow import direct_flow, flow
-from salience import salience
+from salience import key_change, salience
 
 EPSILON, MIN_LIFT = 3.0, 2.0  # of the anchor rule
 CLASSES = ["bos", "mask", "eos/pad", "whitespace", "punctuation", "template", "function", "content"]
@@ -348,6 +348,7 @@ def profile(sample):
 ANALYSES = [
     drift,
     salience,
+    key_change,
     absorption,
     concentration,
     qk,

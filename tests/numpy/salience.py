@@ -29,6 +29,35 @@ def pooled_scores(scores):
     return np.max([padded[:-2], padded[1:-1], padded[2:]], axis=0)
 
 
+def key_change(sample):
+    """From the trace's own changes: no matrix holds the keys of steps."""
+    t, numbers = sample.trace, sample.step_numbers
+    if "key_change" not in t:
+        return
+    words = [p for p in sample.answer_positions()]
+    for i, layer in enumerate(sample.layers):
+        all_keys, on_top, rest, by_pass = [], [], [], {}
+        for s in range(1, len(sample.steps)):
+            before = sample.steps[s - 1][i].mean(axis=0)
+            best = top(before, sample.flat(len(before)).mean(axis=0))
+            if numbers[s] != numbers[s - 1] + 1 or best is None:
+                continue
+            change = t["key_change"][s, i, : len(before)].astype(np.float64)
+            by_pass[numbers[s]] = change
+            all_keys.extend(change)
+            on_top.extend(change[best])
+            rest.extend(change[~best])
+        settling = []
+        for p in words:
+            commit = t["commit_step"][p - sample.P]
+            later = [change[p] for n, change in by_pass.items() if n > commit + 1]
+            if commit + 1 in by_pass and later:
+                settling.append(by_pass[commit + 1][p] - np.mean(later))
+        for part, values in [("", all_keys), ("top", on_top), ("rest", rest), ("settling", settling)]:
+            if values:
+                yield "key_change", layer, -1, part, np.mean(values)
+
+
 def salience(sample):
     S, t = len(sample.steps), sample.trace
     if S == 0:
