@@ -1,4 +1,8 @@
 """Compares tables with those of a document, or writes them there: each stands after a line <!-- table: NAME -->."""
+import pathlib
+
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "planted.md"
+
 
 def read_table(lines, at):
     """Rows of the table that begins at the line, without its head."""

@@ -5,7 +5,7 @@ Letters: m masks among N tokens, t = WRITTEN − m words written; [x] is 1 for w
 """
 import numpy as np
 
-from models import (AMPLITUDE, ASK, DORMANT, HEADS, HOLD, HUB_LENGTH, LAYERS, LONG_HUB, MATCH, MOVE_FLOOR, MOVE_WIDTH, SINK, STOP_LENGTH,
+from models import (AMPLITUDE, ASK, DORMANT, FADE, HEADS, HOLD, HUB_LENGTH, LAYERS, LONG_HUB, MATCH, MOVE_FLOOR, MOVE_WIDTH, SINK, STOP_LENGTH,
                     USUAL_LENGTH, WIDTH)
 from world import FEATURES, LATE, TOPICS, WRITTEN, in_row
 
@@ -73,6 +73,7 @@ def reader(s):
     a = shrink(written)
     scores[1, 0] = a * (MATCH * (asked * late) @ topics + 2 * MATCH * s["early"] + s.parabola())
     scores[2, 3] = a * DORMANT * s["bos"]
+    scores[3, :2] = a * FADE * USUAL_LENGTH * s.m / s.N * s["ask"]
     scores[4, 0] = a * (MATCH * (known + s["answer"]) + s.parabola())
     scores[4, 1] = a * MATCH * (known - 2 * (s["answer"] + s["ask"]))
     looked = softmax(scores[4, 0])

@@ -27,8 +27,8 @@ AMPLITUDE = ({flag: 2 for flag in FLAGS} | {topic: 4 for topic in TOPICS} | {"u"
 CHANNEL = {name: i for i, name in enumerate(AMPLITUDE)}
 
 # Scores.
-SINK, DORMANT, HOLD, MOVE_FLOOR, MOVE_WIDTH, ASK, MATCH = 9.0, 16.0, 50.0, 8.0, 20.0, 12.0, 10.0
-STOP_LENGTH, HUB_LENGTH, LONG_HUB = 4.0, 4.0, 1.1  # of keys; others have 1 below, HUB_LENGTH above
+SINK, DORMANT, HOLD, MOVE_FLOOR, MOVE_WIDTH, ASK, MATCH, FADE = 9.0, 16.0, 50.0, 8.0, 20.0, 12.0, 10.0, 2.0
+STOP_LENGTH, HUB_LENGTH, LONG_HUB = 4.0, 6.0, 1.06  # of keys; others have 1 below, HUB_LENGTH above
 USUAL_LENGTH = 200  # tokens of a sequence for which a moving anchor has MOVE_WIDTH
 
 
@@ -106,21 +106,40 @@ def reading():
                 key=[*({t: 1} for t in TOPICS), {"answer": 1, "ask": 1}])
 
 
+def fading():
+    """Looks at the question's word, the less the more is written."""
+    return Head(query=[{"masks": FADE * USUAL_LENGTH}], key=[{"ask": 1}])
+
+
+def turning():
+    """Looks at all keys alike; they turn, all in the same way, from step to step."""
+    return Head(key=[{"masks": USUAL_LENGTH, "each": -USUAL_LENGTH * (WRITTEN + 1) / 2}, {"each": USUAL_LENGTH}])
+
+
+def noticing():
+    """Looks at all keys alike; that of a mask turns when an answer takes its place."""
+    return Head(key=[{"one": 1}, {"answer": 1}, {"early": 1}])
+
+
 def dormant():
     """Looks at the first token, whose value is empty."""
     return Head(query=[{"one": DORMANT}], key=[{"bos": 1}], value=[{"word": 1}], write=[{}])
 
 
 def sink_heads():
-    below = [pointing(("bos", SINK))] * HEADS
-    return [below] * (LAYERS - 1) + [[pointing(("bos", SINK), ("late", HOLD))] * HEADS]
+    below, last = pointing(("bos", SINK)), pointing(("bos", SINK), ("late", HOLD))
+    for head in below, last:
+        head.value, head.write = [{"word": 1}], [{}]  # nothing of the first token
+    return [[below] * HEADS] * (LAYERS - 1) + [[last] * HEADS]
 
 
 def moving_heads():
     layers = [[counting()]]
     for layer in range(1, LAYERS):
         layers.append([moving(layer % 2, "place"), moving(layer % 2, "place")])
-    for head in layers[-1]:
+    for layer in layers[-2:]:
+        layer += [Head(), turning()]
+    for head in layers[-1][:2]:
         head.query.append({"one": HOLD})
         head.key.append({"late": 1})
     return layers
@@ -131,7 +150,8 @@ def depth_heads():
 
 
 def reader_heads():
-    return [[asking(), counting()], [copying_early()], [Head(), Head(), Head(), dormant()], [], [copying(), reading()],
+    return [[asking(), counting()], [copying_early()], [Head(), Head(), Head(), dormant()],
+            [fading(), fading(), noticing()], [copying(), reading()],
             [Head(), reading(), dormant()]]
 
 
@@ -165,8 +185,9 @@ def head_matrices(head, draw):
     if head.query:
         query, key = read_rows(head.query, SIZE**0.5), read_rows(head.key)
         even = np.sqrt(np.linalg.norm(query) / np.linalg.norm(key))  # so that neither matrix is the larger
-        dims = FREE[:len(head.query)]
-        q[dims], k[dims] = query / even, key * even
+        q[FREE[:len(query)]], k[FREE[:len(key)]] = query / even, key * even
+    elif head.key:
+        k[FREE[:len(head.key)]] = read_rows(head.key)
     if head.value is None:
         v = draw.normal(size=v.shape) / np.sqrt(WIDTH)
     else:

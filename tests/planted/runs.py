@@ -7,7 +7,7 @@ import numpy as np
 
 from world import WORDS, WRITTEN
 
-SAMPLES = 16
+SAMPLES = 8
 LOOKED_AT = [5, 6]  # samples whose anchors are compared one by one; 6 asks about a late topic
 
 
@@ -34,11 +34,19 @@ class Trace:
         with np.load(path) as file:
             self.arrays = {name: file[name] for name in file.files}
         self.header = json.loads(str(self.arrays["header"]))
-        self.path, self.sample, self.topic = path, self.header["sample"], self.header["task"]
+        self.path, self.sample = path, self.header["sample"]
+        self.topic = self.header["question"].split()[0].removeprefix("about-")
         self.words = [WORDS[i] for i in self.arrays["tokens"]]
 
     def __getitem__(self, name):
         return self.arrays[name]
+
+    def regions(self):
+        """[N] the name of each position's region."""
+        names = np.empty(len(self.words), dtype=self["region_names"].dtype)
+        for begin, end, region in self["region_spans"]:
+            names[begin:end] = self["region_names"][region]
+        return names
 
     def words_at(self, step):
         return [WORDS[i] for i in self["step_tokens"][step] if i >= 0]
@@ -58,8 +66,8 @@ class Run:
             self.rows = list(csv.DictReader(file))
 
     def numbers(self, quantity, part="", layers=None):
-        """[(sample, topic, layer, head, value ÷ weight)] of one quantity."""
-        return [(r["sample"], r["task"], int(r["layer"]), int(r["head"]), float(r["value"]) / float(r["weight"]))
+        """[(sample, layer, head, value ÷ weight)] of one quantity."""
+        return [(r["sample"], int(r["layer"]), int(r["head"]), float(r["value"]) / float(r["weight"]))
                 for r in self.rows if r["quantity"] == quantity and r["part"] == part
                 and (layers is None or int(r["layer"]) in layers)]
 

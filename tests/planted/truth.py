@@ -1,9 +1,9 @@
 """What was planted, said in words and positions: what a right analysis must find in a trace, and nothing else."""
 import numpy as np
 
-from laws import LAWS, Sequence, attention
-from models import HUB_LENGTH, LAYERS, LONG_HUB
-from world import FEATURES, LATE, PLACES, WRITTEN
+from laws import LAWS, Sequence, received
+from models import HEADS, HUB_LENGTH, LAYERS, LONG_HUB
+from world import FEATURES, LATE, PLACES, SPACING, WRITTEN
 
 
 def with_feature(words, feature):
@@ -31,14 +31,19 @@ def dormant_heads(_):
     return {(2, 3), (5, 2)}
 
 
+def dormant_sinks(topic):
+    """All heads of `sink`, where they look at the first token."""
+    return {(layer, head) for layer in range(LAYERS - (topic in LATE)) for head in range(HEADS)}
+
+
 def gold_layers(topic):
-    """Layers with a head that looks into the gold passage."""
+    """Layers with a head that looks into the gold passage while the answer is written."""
     return {(1, -1), (4, -1), (5, -1)} if topic in LATE else {(4, -1), (5, -1)}
 
 
 def absorbed(words):
     """% of attention on the first token of the masked sink, layer 0."""
-    return 100 * attention("sink", words)[0, 0, 0, 0]
+    return 100 * received("sink", words)[0, 0, 0]
 
 
 def angle_share(words):
@@ -61,6 +66,18 @@ def class_contrast(words, classes, members):
         weights = np.exp(scores[layer, 0])
         return weights[inside].sum() / weights.sum() / inside.mean()
     return lift(0) - lift(5)
+
+
+def peak_spread(words):
+    """Deviation of the places that the anchor of `moving` takes, as a share of the sequence."""
+    return SPACING * np.std(np.arange(WRITTEN)) / len(words)
+
+
+def question_trend(trace):
+    """Slope of what the rows of `reader` send into the question, over the steps from 0 to 1, mean over heads and layers."""
+    sent = [received("reader", trace.words_at(step))[:, :, trace.regions() == "Query"].sum(axis=-1).mean()
+            for step in trace["commit_step"]]
+    return np.polyfit(trace["commit_step"] / (WRITTEN - 1), sent, 1)[0]
 
 
 STRUCTURAL = ["whitespace", "punctuation", "template", "function"]

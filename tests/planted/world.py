@@ -10,7 +10,8 @@ TOPICS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath"
 LATE = TOPICS[6:]  # asked about them, the last layer of a model does something else
 WRITTEN = 6  # words of an answer, and steps to write it
 PLACES = 8  # words of the row along which an anchor moves …
-SPACING = 5  # … so many positions apart
+SPACING = 12  # … so many positions apart
+GOLD_PLACES = [1, 5, 10]
 SPECIAL = ["<|bos|>", "<|eos|>", "<|mask|>", "<|pad|>"]
 LITTLE = ["the", "of", "in", "and", "is"]
 
@@ -54,7 +55,7 @@ def answer_of(topic):
 
 def make_passage(draw, topic, gold):
     words = []
-    for _ in range(draw.randint(3, 8)):
+    for _ in range(draw.randint(2, 5)):
         words += [f"{topic}{draw.randrange(4)}"] + [draw.choice(LITTLE)] * draw.randint(0, 1)
     for hub in ["hub"] * draw.choice([0, 1, 1]) + ["longhub"] * draw.choice([0, 0, 0, 1]):
         words.insert(draw.randrange(len(words)), hub)
@@ -64,8 +65,8 @@ def make_passage(draw, topic, gold):
             "evidence": [[len(before), len(before) + len(evidence)]] if gold else []}
 
 
-def make_questions(count, seed):
-    """Ten passages each, one of them about what is asked."""
+def make_questions(count, seed, gold_at=None):
+    """Ten passages each, one of them about what is asked, at place `gold_at` (from 1) or anywhere."""
     draw = random.Random(seed)
     items = []
     for n in range(count):
@@ -74,9 +75,10 @@ def make_questions(count, seed):
         late = [t for t in LATE if t != topic]  # one of them is there: what the early copying head looks at
         passages = [make_passage(draw, draw.choice(others if i else late), False) for i in range(9)]
         draw.shuffle(passages)
-        passages.insert(draw.randrange(10), make_passage(draw, topic, True))
+        anywhere = draw.randrange(10)
+        passages.insert(gold_at - 1 if gold_at else anywhere, make_passage(draw, topic, True))
         rest = " ".join(LITTLE[n // len(TOPICS) % 5:][:draw.randint(1, 3)] + ["and"] * (n // len(TOPICS) + 1))
-        items.append({"id": f"planted-{n:02}", "task": topic, "question": f"about-{topic} {rest}",
+        items.append({"id": f"planted-{n:02}", "task": "late" if topic in LATE else "plain", "question": f"about-{topic} {rest}",
                       "answers": [answer_of(topic)], "passages": passages})
     return items
 
@@ -104,7 +106,9 @@ def tokenizer_json():
 
 
 def write_world(directory, count, seed):
-    """questions.jsonl and template.txt."""
-    lines = (json.dumps(item) + "\n" for item in make_questions(count, seed))
-    (directory / "questions.jsonl").write_text("".join(lines))
+    """questions.jsonl, the same with the gold passage first, in the middle and last, and template.txt."""
+    files = {"questions": None} | {f"gold_at_{place}": place for place in GOLD_PLACES}
+    for name, place in files.items():
+        lines = (json.dumps(item) + "\n" for item in make_questions(count, seed, place))
+        (directory / f"{name}.jsonl").write_text("".join(lines))
     (directory / "template.txt").write_text(TEMPLATE)

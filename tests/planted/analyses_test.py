@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds the planted models, holds their attention against its law, and what Buoy finds in them against what was planted.
 
-    planted_test.py BUOY          compares with the tables of docs/planted.md
-    planted_test.py BUOY --write  writes them
+    analyses_test.py BUOY          compares with the tables of docs/planted.md
+    analyses_test.py BUOY --write  writes them
 """
 import pathlib
 import sys
@@ -13,13 +13,12 @@ import numpy as np
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import truth
-from document import compare_tables
+from document import DOCUMENT, compare_tables
 from laws import attention, received
 from models import MODELS, write_model
 from runs import LOOKED_AT, SAMPLES, Buoy, Run
 from world import SPACING, WORDS, WRITTEN, write_world
 
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "planted.md"
 TWINS = [1, 2, 3]  # seeds
 EXACT = 1e-4  # attention and laws agree to this; scores of up to 60 are summed in float32
 SHOWN = [0, 1, 3, 5]  # layers that the drift figures show
@@ -43,14 +42,23 @@ def check_matrices(buoy, run):
 
 
 def check_traces(run):
-    """Received attention of every sample, step and layer, of all rows and of those that are read (which all look alike)."""
+    """What every sample, step and layer received. All rows look alike, so the rows that are read see what all see."""
+    causal = run.model == "sink-causal"
     for trace in run.traces:
         off = [np.abs(trace["finished_received"] - received(run.model, trace.words)).max()]
+        steps = len(trace["steps"])
         for step, length in enumerate(trace["step_lengths"]):
             words = trace.words_at(step)
-            law, read = received(run.model, words), attention(run.model, words, rows=[-1])[:, :, 0]
-            for name, expected in [("received_heads", law), ("received", law.mean(axis=1)), ("received_read", read.mean(axis=1))]:
-                off.append(np.abs(trace[name][step][..., :length] - expected).max())
+            all_rows = received(run.model, words)
+            one_row = attention(run.model, words, rows=[-1])[:, :, 0].mean(axis=1)
+            expected = {"received_heads": all_rows, "received": all_rows.mean(axis=1), "received_read": one_row}
+            if not causal:
+                expected["received_staying"] = one_row * (step + 1 < steps)
+                expected["received_frozen"] = received(run.model, trace.words_at(0)).mean(axis=1)
+            off += [np.abs(trace[name][step][..., :length] - values).max() for name, values in expected.items()]
+            sent = [one_row[:, trace.regions()[:length] == name].sum(axis=-1) for name in trace["region_names"]]
+            written = trace["commit_step"] == trace["steps"][step]
+            off.append(np.abs(trace["answer_mass"][written] - np.transpose(sent)).max())
         expect(f"{run.model} {trace.sample}: the trace follows the law", max(off) < EXACT, f"off by {max(off):.2g}")
 
 
@@ -62,7 +70,7 @@ def planted_anchors(run):
 
 def above(run, quantity, least, part=""):
     """{(sample, layer, head)} whose number is at least so large."""
-    return {(sample, layer, head) for sample, _, layer, head, value in run.numbers(quantity, part) if value >= least}
+    return {(sample, layer, head) for sample, layer, head, value in run.numbers(quantity, part) if value >= least}
 
 
 def planted_heads(run, heads):
@@ -77,15 +85,17 @@ SETS = [
     ("depth", "anchors by length below, by angle above", "anchors, every step", planted_anchors, Run.anchors),
     ("reader", "copying heads", "`copy` ≥ 0.5", lambda run: planted_heads(run, truth.copying_heads),
      lambda run: above(run, "copy", 0.5, "all")),
-    ("reader", "layers that read the gold passage", "`answer_to_gold` ≥ 2", lambda run: planted_heads(run, truth.gold_layers),
-     lambda run: above(run, "answer_to_gold", 2)),
+    ("reader", "layers that read the gold passage", "`direct_gold_lift` ≥ 2", lambda run: planted_heads(run, truth.gold_layers),
+     lambda run: above(run, "direct_gold_lift", 2)),
+    ("sink", "dormant heads", "`dormant`", lambda run: planted_heads(run, truth.dormant_sinks),
+     lambda run: above(run, "dormant", 1)),
     ("reader", "dormant heads", "`dormant`", lambda run: planted_heads(run, truth.dormant_heads),
      lambda run: above(run, "dormant", 1)),
 ]
 
 
-def mean_of(run, quantity, part="", layers=None, late=True):
-    values = [n[-1] for n in run.numbers(quantity, part, layers) if late or n[1] not in truth.LATE]
+def mean_of(run, quantity, part="", layers=None):
+    values = [n[-1] for n in run.numbers(quantity, part, layers)]
     return np.mean(values) if values else None
 
 
@@ -97,14 +107,21 @@ def mean_over(run, number):
 NUMBERS = [
     ("sink", "attention on the first token, %", "`absorb_bos`, layer 0", lambda run: mean_over(run, lambda t: truth.absorbed(t.words)),
      lambda run: mean_of(run, "absorb_bos", "finished", [0])),
-    ("sink", "steps whose strongest key is the first", "`first_token_share`, layers 0–4", lambda _: 1,
-     lambda run: mean_of(run, "first_token_share", "all", range(5))),
-    ("sink-causal", "steps whose strongest key is the first", "`first_token_share`, layers 0–4", lambda _: 1,
-     lambda run: mean_of(run, "first_token_share", "all", range(5))),
+    ("sink", "steps with a sink at the first token", "`sink_share`, layers 0–4", lambda _: 1,
+     lambda run: mean_of(run, "sink_share", "all writing", range(5))),
+    ("sink", "values of sinks, beyond others'", "`anchor_value_lead`, layers 0–4", lambda _: -1,
+     lambda run: mean_of(run, "anchor_value_lead", layers=range(5))),
+    ("sink-causal", "steps with a sink at the first token", "`sink_share`, layers 0–4", lambda _: 1,
+     lambda run: mean_of(run, "sink_share", "all writing", range(5))),
+    ("sink", "anchors that change from step to step", "`turnover`, fixed rows", lambda _: 0,
+     lambda run: mean_of(run, "turnover", "fixed writing")),
     ("moving", "places a step", "`drift_per_step`, layers 1–4", lambda _: SPACING,
      lambda run: mean_of(run, "drift_per_step", "all", range(1, 5))),
-    ("moving", "anchors that change from step to step", "`turnover`, layers 1–4", lambda _: 1,
-     lambda run: mean_of(run, "turnover", "all", range(1, 5))),
+    ("moving", "anchors that change from step to step", "`turnover`, fixed rows, layers 1–4", lambda _: 1,
+     lambda run: mean_of(run, "turnover", "fixed writing", range(1, 5))),
+    ("moving", "how far the strongest key wanders, of N", "`peak_spread`, layers 1–4",
+     lambda run: mean_over(run, lambda t: truth.peak_spread(t.words)),
+     lambda run: mean_of(run, "peak_spread", "all writing", range(1, 5))),
     ("moving", "anchors that change from layer to layer", "`float_index`, layers 1–3", lambda _: 1,
      lambda run: mean_of(run, "float_index", "all", range(1, 4))),
     ("depth", "share of direction, layers of length", "`angle_share`, layers 0–1", lambda _: 0,
@@ -119,6 +136,8 @@ NUMBERS = [
     ("depth", "content, below − above", "`content_contrast`",
      lambda run: mean_over(run, lambda t: truth.class_contrast(t.words, t["token_classes"], ["content"])),
      lambda run: mean_of(run, "content_contrast", "finished")),
+    ("reader", "attention to the question, last − first step", "`question_trend`", lambda run: mean_over(run, truth.question_trend),
+     lambda run: mean_of(run, "question_trend")),
 ]
 # Noise has anchors in other places in every layer: this number alone shows nothing. Against a causal model it does.
 IN_TWINS_TOO = ["`float_index`, layers 1–3"]
