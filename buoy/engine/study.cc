@@ -64,7 +64,10 @@ void trace_questions(const TracingModel& model, const StudySettings& settings, c
 
 RecordSettings record_settings(const StudySettings& settings, const ModelConfig& config) {
   RecordSettings record = settings.record;
-  if (record.received && config.L * config.H <= kFewHeads) record.heads = HeadDetail::kPerHead;
+  if (record.received && config.L * config.H <= kFewHeads) {
+    record.heads = HeadDetail::kPerHead;
+    record.keys = true;
+  }
   return record;
 }
 

@@ -40,8 +40,8 @@ struct StudyOutcome {
   std::vector<std::filesystem::path> twins;  // checkpoints that were made in OUTPUT/twins
 };
 
-// Up to so many heads in all its layers a model's steps are recorded head by head, asked for or not: claims
-// about single heads need it, and the trace of a small model stays small.
+// Up to so many heads in all its layers a model's steps are recorded head by head and with the change of its
+// keys, asked for or not: claims need it, and the trace of a small model stays small.
 inline constexpr Index kFewHeads = 256;
 
 // A figure can tell this many models apart.
