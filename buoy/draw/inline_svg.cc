@@ -117,6 +117,20 @@ std::string rewritten(std::string_view svg, const Names& names, const std::strin
   return out;
 }
 
+// White space between two tags says nothing: there is no text in a figure, its letters are outlines.
+std::string squeezed(std::string_view svg) {
+  std::string out;
+  out.reserve(svg.size());
+  while (!svg.empty()) {
+    const std::size_t end = std::min(svg.find('>'), svg.size() - 1) + 1;
+    out += svg.substr(0, end);
+    svg.remove_prefix(end);
+    const std::size_t next = std::min(svg.find_first_not_of(" \n"), svg.size());
+    if (next == svg.size() || svg[next] == '<') svg.remove_prefix(next);
+  }
+  return out;
+}
+
 std::string css_of(Color ThemeColor::*which) {
   std::string css;
   for (const ThemeColor& named : theme_colors())
@@ -176,7 +190,7 @@ std::string InlineFigures::add(std::string_view svg, std::string_view label) {
     names.emplace(take_until(rest, "\""), letter(symbol));
   }
   return fmt::format("<svg class=\"fig\" role=\"img\" aria-label=\"{}\" viewBox=\"{}\">{}", label, box,
-                     rewritten(body, names, fmt::format("f{}-", figures_++)));
+                     squeezed(rewritten(body, names, fmt::format("f{}-", figures_++))));
 }
 
 std::string InlineFigures::definitions() const {
