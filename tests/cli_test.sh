@@ -207,7 +207,7 @@ expect 2 'acts on heads 40, but mini-arm has heads 0 to' intervene mask-bos --at
 expect 2 'ranks heads on items that are not evaluated' intervene cut-heads=1 -m mini-arm --gen-length 4 -o "$work/none"
 expect 2 'no effect with --no-trace' intervene mask-bos --no-trace --only drift -m mini-arm -o "$work/none"
 expect 2 'one half of such a pass' intervene mask-bos --cfg-scale 1 -o "$work/none"
-expect 2 'pin-epsilon has no effect without pin-anchors' intervene mask-bos --pin-epsilon 2 -m mini-arm -o "$work/none"
+expect 2 'pin-epsilon has no effect without pin-anchors or press-anchors' intervene mask-bos --pin-epsilon 2 -m mini-arm -o "$work/none"
 expect 2 'at-layers has no effect without an intervention' stress --at-layers 1 -m mini-arm "${quick[@]}" -o "$work/none"
 expect 2 'steps=4 means nothing to mini-arm' stress steps=4 -m mini-arm "${quick[@]}" -o "$work/none"
 expect 2 'steps=4 has no effect with threshold' stress steps=2,4 --threshold 0.9 -m mini-mdm --limit 1 --gen-length 4 -o "$work/none"

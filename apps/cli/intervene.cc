@@ -62,8 +62,8 @@ void add_intervene(Command& command) {
   options->run.output = "buoy-intervene";
   Verb verb = command.verb("intervene", "Hide, pin or cut what attention goes to, and see what breaks");
   verb.option("interventions", &options->interventions,
-              "mask-anchors=K, mask-bos, mask-random=K, pin-anchors=steps|layers, cut-heads=N, "
-              "cut-random=N; several values as K,K,K");
+              "mask-anchors=K, mask-bos, mask-random=K, pin-anchors=steps|layers, pin-random=…, "
+              "press-anchors=…, cut-heads=N, cut-random=N; several values as K,K,K");
   verb.flag("--list", list.get(), "Print the interventions and leave");
   verb.option("--passages", &options->passages, "none, given, or a number: the first so many");
   verb.flag("--no-trace", no_trace.get(), "Answers only: record no attention, which is faster");
@@ -71,7 +71,8 @@ void add_intervene(Command& command) {
   options->run.add_to(verb);
   analysis->add_to(verb);
   verb.footer(
-      "Every intervention brings its control: as many keys of the same classes, or as many other heads. "
+      "Every intervention brings its control: as many keys like those that it touches, or as many other "
+      "heads. "
       "docs/interventions.md says\n"
       "what each does. A run broken off goes on with the same command.\n\n"
       "Examples:\n"

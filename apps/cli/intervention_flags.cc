@@ -24,8 +24,11 @@ void InterventionFlags::add_to(Verb& verb) {
       .choices({"same", "previous"})
 
       .group(group);
+  verb.flag("--spare-evidence", &given_.spare_evidence,
+            "mask-anchors, mask-random: neither anchors nor those in their place are evidence")
+      .group(group);
   verb.option("--pin-epsilon", &given_.epsilon,
-              "pin-anchors: an anchor's excess is above this many deviations")
+              "pin-anchors, press-anchors: an anchor's excess is above this many deviations")
       .above(0)
 
       .group(group);
@@ -65,7 +68,8 @@ void InterventionFlags::check_effects(const std::vector<std::string>& interventi
                         {"--at-steps", "an intervention", any},
                         {"--per-head-anchors", "mask-anchors or mask-random", anchors},
                         {"--anchors-from", "mask-anchors or mask-random", anchors},
-                        {"--pin-epsilon", "pin-anchors", pins},
+                        {"--spare-evidence", "mask-anchors or mask-random", anchors},
+                        {"--pin-epsilon", "pin-anchors or press-anchors", pins},
                         {"--rank-data", "cut-heads or cut-random", ranking},
                         {"--rank-items", "cut-heads or cut-random", ranking}};
   for (const Need& need : needs) {

@@ -11,8 +11,8 @@ namespace buoy {
 
 class InterventionFlags {
  public:
-  // Adds --at-layers, --at-heads, --at-steps, --per-head-anchors, --anchors-from, --pin-epsilon, --rank-data
-  // and --rank-items.
+  // Adds --at-layers, --at-heads, --at-steps, --per-head-anchors, --anchors-from, --spare-evidence,
+  // --pin-epsilon, --rank-data and --rank-items.
   void add_to(Verb& verb);
 
   // These interventions where the flags say. Throws UsageError for flags that mean nothing to any of them.

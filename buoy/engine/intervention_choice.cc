@@ -61,11 +61,29 @@ std::vector<InterventionSettings> choose_interventions(const InterventionChoice&
       settings.site = site;
       settings.per_head = choice.per_head;
       settings.from = choice.from;
+      settings.spare_evidence = choice.spare_evidence;
       settings.epsilon = choice.epsilon;
       settings.seed = sampler.seed;
       for (const NamedModel& m : models) check_intervention(settings, m.config, m.name);
       all.push_back(std::move(settings));
     }
+  }
+  return all;
+}
+
+InterventionPlan with_controls(std::span<const InterventionSettings> wanted) {
+  InterventionPlan all;
+  all.named.push_back({.name = kNoIntervention});
+  const auto add = [&](const InterventionSettings& settings, const std::string& control) {
+    const auto found = std::ranges::find(all.named, settings.name(), &InterventionCondition::name);
+    if (found != all.named.end()) return;
+    all.settings.push_back(settings);
+    all.named.push_back({.name = settings.name(), .control = control});
+  };
+  for (const InterventionSettings& settings : wanted) {
+    const std::optional<InterventionSettings> control = control_of(settings);
+    add(settings, control ? control->name() : "");
+    if (control) add(*control, "");
   }
   return all;
 }
@@ -76,6 +94,7 @@ Json to_json(const InterventionChoice& choice) {
           {"steps", choice.steps},
           {"per_head", choice.per_head},
           {"anchors_from", choice.from == AnchorsFrom::kPreviousStep ? "previous" : "same"},
+          {"spare_evidence", choice.spare_evidence},
           {"pin_epsilon", choice.epsilon},
           {"rank_data", choice.rank_data.string()},
           {"rank_items", choice.rank_items}};

@@ -11,31 +11,8 @@
 namespace buoy {
 namespace {
 
-// Everything that is run: what was asked for, each followed by its control.
-struct Conditions {
-  std::vector<InterventionSettings> settings;
-  std::vector<InterventionCondition> named;  // "none" first, then as in settings
-};
-
-Conditions with_controls(const std::vector<InterventionSettings>& wanted) {
-  Conditions all;
-  all.named.push_back({.name = kNoIntervention});
-  const auto add = [&](const InterventionSettings& settings, const std::string& control) {
-    const auto found = std::ranges::find(all.named, settings.name(), &InterventionCondition::name);
-    if (found != all.named.end()) return;
-    all.settings.push_back(settings);
-    all.named.push_back({.name = settings.name(), .control = control});
-  };
-  for (const InterventionSettings& settings : wanted) {
-    const std::optional<InterventionSettings> control = control_of(settings);
-    add(settings, control ? control->name() : "");
-    if (control) add(*control, "");
-  }
-  return all;
-}
-
 Json described(const InterventionRunSettings& settings, std::span<const NamedItems> data,
-               const Conditions& conditions) {
+               const InterventionPlan& conditions) {
   Json json = describe_run(settings.run, data);
   json["passages"] = settings.passages;
   json["where"] = to_json(settings.choice);
@@ -45,7 +22,7 @@ Json described(const InterventionRunSettings& settings, std::span<const NamedIte
 }
 
 RunPlan plan_jobs(const InterventionRunSettings& settings, std::span<const NamedItems> data,
-                  const TracingModel& model, const Conditions& conditions) {
+                  const TracingModel& model, const InterventionPlan& conditions) {
   RunPlan plan{.sources = {model.source()}, .jobs = {}};
   for (const InterventionSettings& s : conditions.settings) {
     plan.sources.push_back(model.variant(settings.run.sampler, &s));
@@ -70,7 +47,8 @@ std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionR
                                                RunObserver& observer) {
   const std::vector<NamedModel> models = read_models(settings.run);
   const auto warn = [&](const std::string& line) { observer.warn(line); };
-  Conditions conditions = with_controls(choose_interventions(settings.choice, settings.run.sampler, models));
+  InterventionPlan conditions =
+      with_controls(choose_interventions(settings.choice, settings.run.sampler, models));
   IntervenedRun made{.data = read_data(settings.run.data, settings.run.places, warn), .result = {}};
   RunWork work;
   const std::vector<QaItem> held_out = held_out_items(settings.choice, made.data, conditions.settings, warn);

@@ -19,6 +19,7 @@ struct InterventionChoice {
   std::string layers = "all", heads = "all", steps = "all";
   bool per_head = false;
   AnchorsFrom from = AnchorsFrom::kSameStep;
+  bool spare_evidence = false;
   double epsilon = 3;
   std::filesystem::path rank_data;  // heads are ranked on; empty: the items after those of the run
   Index rank_items = 50;
@@ -32,6 +33,13 @@ AnchorsFrom parse_anchors_from(std::string_view name);
 std::vector<InterventionSettings> choose_interventions(const InterventionChoice& choice,
                                                        const SamplerSettings& sampler,
                                                        std::span<const NamedModel> models);
+
+// Everything that is run: what was asked for, each followed by its control, none twice.
+struct InterventionPlan {
+  std::vector<InterventionSettings> settings;
+  std::vector<InterventionCondition> named;  // "none" first, then as in settings
+};
+InterventionPlan with_controls(std::span<const InterventionSettings> wanted);
 
 // What else the answers depend on.
 Json to_json(const InterventionChoice& choice);

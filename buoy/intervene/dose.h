@@ -16,7 +16,7 @@ enum class Dose {
   kRaised,         // keys that were given what those lost
   kBias,           // Σ |bias| of the keys pressed and raised
   kMass,           // attention taken from keys hidden or pressed
-  kUnsettled,      // times that the rounds ended before the aim was reached
+  kUnsettled,      // times that the aim was out of reach, and the layer left as it is
   kOtherThird,     // stand-ins in another third of the places,
   kOtherRegion,    // … in another kind of region,
   kOtherClass,     // … of another class of token,

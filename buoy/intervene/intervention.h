@@ -108,6 +108,10 @@ struct PinnedLayer {
   std::vector<double> free;    // [N] what keys receive as the layer computes it
   std::vector<double> level;   // [N] what a key outside the set may receive
   std::vector<Index> pressed;  // keys that are held down; ascending
+  // Of every key, and of the set as a whole last: log-odds before the last round, and by how much its bias
+  // moved in it. [N + 1]
+  std::vector<double> odds, step;
+  bool given_up = false;  // the aim was out of reach; the layer runs as it is
 };
 
 // What an intervention remembers of one sample.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 
 #include "buoy/base/error.h"
 #include "buoy/intervene/stand_ins.h"
@@ -10,7 +11,7 @@
 namespace buoy {
 namespace {
 
-constexpr Index kMostRounds = 24;
+constexpr Index kMostRounds = 32;
 constexpr double kAim = 0.99;        // of a key's level, where pressing aims
 constexpr double kTolerance = 0.01;  // of a key's level: how far from the aim a key may stay
 constexpr double kKept = 0.005;      // of the attention on anchors: how much of it may be lost or won
@@ -104,23 +105,36 @@ bool reached(std::span<const double> received, const PinnedLayer& layer, std::sp
   return std::abs(together - aim.together) <= kKept * aim.together;
 }
 
-// Moves every bias by how far its key's odds against the untouched keys are from the aim: exact where all
-// rows are alike. False where the receivers have nothing that could be raised.
-bool move_biases(const LayerView& view, std::span<const double> received, const PinnedLayer& layer,
-                 std::span<const Index> receivers, const PinAim& aim, LayerChange& change) {
-  constexpr double kLeast = 1e-12;
-  double total = 0;
-  for (const double r : received) total += r;
-  const double given = sum_over(received, receivers);
-  if (given < kLeast) return false;
-  const double untouched = std::max(kLeast, total - given - sum_over(received, layer.pressed));
-  const double shift = std::log(std::max(kLeast, total - aim.together) / untouched);
-  for (std::size_t i = 0; i < layer.pressed.size(); ++i) {
-    const double now = std::max(kLeast, received[static_cast<std::size_t>(layer.pressed[i])]);
-    change.add_bias(view.heads, layer.pressed[i], std::log(aim.pressed[i] / now) - shift);
+// By how much to move the bias of an unknown (a key, or the set) whose log-odds against the untouched keys
+// are `now`. Where all rows are alike, odds move with the bias one to one; where some rows give the key
+// everything they have, less, and the last round says how much less.
+double next_step(PinnedLayer& layer, std::size_t unknown, double now, double aim) {
+  constexpr double kLeastSlope = 0.3, kLongestStep = 3;
+  double slope = 1;
+  if (layer.step[unknown] != 0) {
+    slope = std::clamp((now - layer.odds[unknown]) / layer.step[unknown], kLeastSlope, 1.0);
   }
-  for (const Index j : receivers) change.add_bias(view.heads, j, std::log(aim.receivers / given) - shift);
-  return true;
+  layer.odds[unknown] = now;
+  layer.step[unknown] = std::clamp((aim - now) / slope, -kLongestStep, kLongestStep);
+  return layer.step[unknown];
+}
+
+void move_biases(const LayerView& view, std::span<const double> received, std::span<const Index> receivers,
+                 const PinAim& aim, PinnedLayer& layer, LayerChange& change) {
+  const auto log_of = [](double x) { return std::log(std::max(x, 1e-12)); };
+  const double total = std::accumulate(received.begin(), received.end(), 0.0);
+  const double given = sum_over(received, receivers);
+  const double untouched = log_of(total - given - sum_over(received, layer.pressed));
+  const double untouched_aim = log_of(total - aim.together);
+  for (std::size_t i = 0; i < layer.pressed.size(); ++i) {
+    const auto at = static_cast<std::size_t>(layer.pressed[i]);
+    change.add_bias(
+        view.heads, layer.pressed[i],
+        next_step(layer, at, log_of(received[at]) - untouched, log_of(aim.pressed[i]) - untouched_aim));
+  }
+  const double step =
+      next_step(layer, received.size(), log_of(given) - untouched, log_of(aim.receivers) - untouched_aim);
+  for (const Index j : receivers) change.add_bias(view.heads, j, step);
 }
 
 void count(const LayerView& view, std::span<const double> received, const PinnedLayer& layer,
@@ -146,7 +160,10 @@ bool begin_layer(const LayerView& view, std::vector<double> free, std::optional<
     if (!own.empty()) frozen = FrozenAnchors{.positions = own, .threshold = 0, .receivers = {}};
     return false;
   }
-  memory.pinned = {.free = std::move(free), .level = {}, .pressed = {}};
+  memory.pinned = {};
+  memory.pinned.odds.assign(free.size() + 1, 0.0);
+  memory.pinned.step = memory.pinned.odds;
+  memory.pinned.free = std::move(free);
   for (const Index j : own) {
     if (!holds(frozen->positions, j) && !holds(frozen->receivers, j)) memory.pinned.pressed.push_back(j);
   }
@@ -155,21 +172,28 @@ bool begin_layer(const LayerView& view, std::vector<double> free, std::optional<
   return true;
 }
 
-// One round. The frozen set must have its receivers.
+// One round. What cannot be reached (too few rows see the set, or all that they have is on it already) is not
+// done by halves.
 bool pin(const LayerView& view, Index round, const FrozenAnchors& frozen, SampleMemory& memory,
          LayerChange& change) {
   PinnedLayer& layer = memory.pinned;
+  if (layer.given_up) return false;
   const std::vector<double> received = view.mean_received();
   const bool more = add_risen(received, frozen, layer);
   const PinAim aim = aim_of(layer, frozen.receivers);
-  const bool done = !more && reached(received, layer, frozen.receivers, aim);
-  if (!done && round < kMostRounds && move_biases(view, received, layer, frozen.receivers, aim, change)) {
-    ++memory.corrections;
-    return true;
+  if (!more && reached(received, layer, frozen.receivers, aim)) {
+    count(view, received, layer, frozen.receivers, change);
+    return false;
   }
-  if (!done) change.dose[Dose::kUnsettled] += 1;
-  count(view, received, layer, frozen.receivers, change);
-  return false;
+  ++memory.corrections;
+  if (round < kMostRounds && !frozen.receivers.empty()) {
+    move_biases(view, received, frozen.receivers, aim, layer, change);
+  } else {
+    layer.given_up = true;
+    change.dose[Dose::kUnsettled] += 1;
+    std::ranges::fill(change.key_bias, 0.0f);
+  }
+  return true;
 }
 
 // `give` fills in the receivers of a set that has just been frozen.
@@ -240,7 +264,8 @@ bool press_anchors(const LayerView& view, Index round, SampleMemory& memory, Lay
   check(frozen.has_value(), "step 0 comes before the others, and layer 0 too");
   PinnedLayer& layer = memory.pinned;
   if (round == 0) {
-    layer = {.free = received, .level = {}, .pressed = {}};
+    layer = {};
+    layer.free = received;
     change.dose.reached = 1;
   }
   bool again = false;

@@ -250,12 +250,15 @@ TEST_F(Pinning, AcrossLayersTheFirstLayerOfTheSamePassIsTheReference) {
   EXPECT_EQ(run(kLater, 2, 2).biased(), (Keys{3, 8, 20, 31}));
 }
 
-TEST_F(Pinning, SaysSoWhereItsAimCannotBeReached) {
+TEST_F(Pinning, LeavesTheLayerAsItIsWhereItsAimCannotBeReachedAndSaysSo) {
   run(kFirst, 0, 0);
   WrittenLayer blind = kLater;  // nobody looks at the set, whatever its bias
   for (Row& row : blind.scores) row[3] = row[8] = -1000;
   const Ran ran = run(blind, 0, 1);
   EXPECT_EQ(ran.change.dose[Dose::kUnsettled], 1);
+  EXPECT_EQ(ran.change.dose[Dose::kPressed], 0);
+  EXPECT_TRUE(ran.biased().empty());
+  EXPECT_EQ(ran.changed, ran.free) << "run once more without a bias";
 }
 
 TEST_F(Pinning, TheControlPressesTheSameKeysAndGivesToOthersOfTheSameKind) {
