@@ -27,9 +27,9 @@ AMPLITUDE = ({flag: 2 for flag in FLAGS} | {topic: 4 for topic in TOPICS} | {"u"
 CHANNEL = {name: i for i, name in enumerate(AMPLITUDE)}
 
 # Scores.
-SINK, DORMANT, HOLD, MOVE_FLOOR, MOVE_WIDTH, ASK, MATCH, FADE = 9.0, 16.0, 50.0, 8.0, 20.0, 12.0, 10.0, 2.0
-STOP_LENGTH, HUB_LENGTH, LONG_HUB = 4.0, 6.0, 1.06  # of keys; others have 1 below, HUB_LENGTH above
-USUAL_LENGTH = 200  # tokens of a sequence for which a moving anchor has MOVE_WIDTH
+SINK, DORMANT, HOLD, MOVE_FLOOR, MOVE_WIDTH, ASK, MATCH, FADE = 9.0, 16.0, 50.0, 8.0, 20.0, 12.0, 10.0, 1.5
+STOP_LENGTH, HUB_LENGTH, LONG_HUB = 4.0, 4.0, 1.1  # of keys; others have 1 below, HUB_LENGTH above
+USUAL_LENGTH = 260  # tokens of a sequence for which a moving anchor has MOVE_WIDTH
 
 
 @dataclasses.dataclass
