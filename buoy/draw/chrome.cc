@@ -49,10 +49,28 @@ void draw_shape(Canvas& canvas, const KeyEntry& entry, double x, double middle) 
                     {.color = entry.color, .width = 1.5});
       }
       break;
+    case KeyShape::kTick:
+    case KeyShape::kSquare:
+    case KeyShape::kDiamond:
+    case KeyShape::kTriangle:
+      draw_outline(canvas, centre, entry.shape, 2.4, entry.color);
+      break;
   }
 }
 
 }  // namespace
+
+void draw_outline(Canvas& canvas, Point at, KeyShape shape, double radius, Color color) {
+  const double r = radius, left = at.x - r, right = at.x + r, top = at.y - r, bottom = at.y + r;
+  std::vector<Point> points;
+  if (shape == KeyShape::kTick) points = {{at.x, top}, {at.x, bottom}};
+  if (shape == KeyShape::kSquare)
+    points = {{left, top}, {right, top}, {right, bottom}, {left, bottom}, {left, top}};
+  if (shape == KeyShape::kDiamond)
+    points = {{left, at.y}, {at.x, top}, {right, at.y}, {at.x, bottom}, {left, at.y}};
+  if (shape == KeyShape::kTriangle) points = {{left, bottom}, {at.x, top}, {right, bottom}, {left, bottom}};
+  if (!points.empty()) canvas.polyline(points, {.color = color, .width = 1});
+}
 
 double draw_heading(Canvas& canvas, std::string_view title, Point at, double right) {
   if (title.empty()) return 0;

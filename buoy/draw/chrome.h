@@ -14,13 +14,30 @@ namespace buoy {
 inline const TextStyle kSmallText = {.size = kSmallSize, .color = kSoftInk};
 inline const TextStyle kAxisTitle = {.size = kTextSize, .color = kInk};
 
-enum class KeyShape { kLine, kDashes, kBar, kHatch, kPale, kOutline, kDot, kRing, kCross };
+enum class KeyShape {
+  kLine,
+  kDashes,
+  kBar,
+  kHatch,
+  kPale,
+  kOutline,
+  kDot,
+  kRing,
+  kCross,
+  kTick,
+  kSquare,
+  kDiamond,
+  kTriangle
+};
 inline constexpr double kPaleStrength = 0.35;  // opacity of a pale bar
 struct KeyEntry {
   std::string name;
   KeyShape shape = KeyShape::kLine;
   Color color = kInk;
 };
+
+// One of the last four: a small outline around a point, `radius` to each side.
+void draw_outline(Canvas& canvas, Point at, KeyShape shape, double radius, Color color);
 
 // Each draws from `y` down between x = left and right and returns the height it took, with the space below
 // it; 0 for nothing to draw.

@@ -91,9 +91,17 @@ Forest full_forest() {
           .threshold = 1,
           .threshold_name = "δ",
           .key = {{ForestMark::kDot, "yes"}, {ForestMark::kCross, "no"}, {ForestMark::kRing, "open"}},
+          .null_key = {{ForestNullMark::kTick, "stated"}, {ForestNullMark::kTriangle, kScripts}},
           .rows = {{"A", kScripts, "one", 2, 1.5, 9, ForestMark::kDot, "2 [1.5, 9]"},
                    {"A", kScripts, "two", -30, -40, -20, ForestMark::kCross, kScripts},
                    {"B", std::string(200, 'x'), "", 0.5, 0, 1.2, ForestMark::kRing, std::string(99, 'y')},
+                   {.group = "B",
+                    .name = "compared",
+                    .value = 1,
+                    .nulls = {{-9, ForestNullMark::kTick},
+                              {0, ForestNullMark::kSquare},
+                              {0.1, ForestNullMark::kDiamond},
+                              {99, ForestNullMark::kTriangle}}},
                    {.group = "B", .name = "nothing", .text = "not measured"}}};
 }
 
@@ -238,6 +246,22 @@ TEST(Forest, MarksDifferInColourAndShape) {
   EXPECT_LT(picture_of(forest).count(kInk), dark - 100);
   forest.rows[0].value = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(picture_of(forest).count(kMark), 0) << "what was not measured has no mark";
+}
+
+TEST(Forest, EveryNullHasAMarkOfItsOwnShape) {
+  Forest forest{.x_range = Range{0, 10}, .rows = {{.name = "a", .value = 5, .color = 0}}};
+  const Index bare = picture_of(forest).count(kSoftInk);
+  std::set<Index> shapes;
+  for (const ForestNullMark mark : {ForestNullMark::kTick, ForestNullMark::kSquare, ForestNullMark::kDiamond,
+                                    ForestNullMark::kTriangle}) {
+    forest.rows[0].nulls = {{3, mark}};
+    const Index inside = picture_of(forest).count(kSoftInk);
+    EXPECT_GT(inside, bare);
+    shapes.insert(inside);
+    forest.rows[0].nulls = {{99, mark}};
+    EXPECT_GT(picture_of(forest).count(kSoftInk), bare) << "at the edge";
+  }
+  EXPECT_EQ(shapes.size(), 4U);
 }
 
 TEST(Forest, DataThatDoesNotFitIsNamed) {

@@ -2,6 +2,7 @@
 #include "buoy/draw/forest.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "buoy/base/error.h"
@@ -17,6 +18,8 @@ constexpr double kGap = 9;       // between the columns
 constexpr double kRowGap = 5;    // below a row
 constexpr double kGroupGap = 4;  // above a heading
 constexpr double kMarkSize = 2.6;
+constexpr double kNullSize = 2.1;
+constexpr double kNullDrop = 6.5;  // from the line of a row's mark to that of its nulls
 
 const TextStyle kHeading = {.size = kTextSize, .weight = Weight::kBold};
 
@@ -42,6 +45,12 @@ KeyShape shape_of(ForestMark mark) {
                                      : KeyShape::kCross;
 }
 
+KeyShape shape_of(ForestNullMark mark) {
+  constexpr std::array<KeyShape, 4> kShapes = {KeyShape::kTick, KeyShape::kSquare, KeyShape::kDiamond,
+                                               KeyShape::kTriangle};
+  return kShapes[static_cast<std::size_t>(mark)];
+}
+
 void check_forest(const Forest& forest) {
   if (forest.rows.empty()) fail("forest \"{}\": no rows, expected at least one", forest.title);
   if (forest.x_range && !(forest.x_range->low < forest.x_range->high)) {
@@ -62,6 +71,7 @@ Range range_of(const Forest& forest) {
   for (const ForestRow& row : forest.rows) {
     const double values[] = {row.value, row.low, row.high};
     data = united(data, extent_of(values));
+    for (const ForestNull& null : row.nulls) data = united(data, {null.value, null.value});
   }
   return padded(data, 0.05);
 }
@@ -105,7 +115,8 @@ std::vector<Place> places_of(const Canvas& canvas, const Forest& forest, const C
         row.detail.empty() ? 0
                            : canvas.measure(row.detail, small_style(columns.name_width - kSwatch, 2)).height;
     const double text = canvas.measure(row.text, small_style(columns.text_width, 3)).height;
-    place.bottom = y + std::max({name + detail, text, 2 * kMarkSize + 2});
+    place.bottom =
+        y + std::max({name + detail, text, 2 * (row.nulls.empty() ? kMarkSize + 1 : kNullDrop + kNullSize)});
     place.middle = (place.top + place.bottom) / 2;
     y = place.bottom + kRowGap;
     places.push_back(place);
@@ -150,6 +161,14 @@ void draw_estimate(Canvas& canvas, const Frame& frame, const ForestRow& row, dou
   draw_mark(canvas, {std::clamp(frame.at_x(row.value), left + 8, right - 8), y}, row.mark, color);
 }
 
+void draw_nulls(Canvas& canvas, const Frame& frame, const ForestRow& row, double y) {
+  for (const ForestNull& null : row.nulls) {
+    const double x =
+        std::clamp(frame.at_x(null.value), frame.plot.x + kNullSize, frame.plot.right() - kNullSize);
+    draw_outline(canvas, {x, y + kNullDrop}, shape_of(null.mark), kNullSize, kSoftInk);
+  }
+}
+
 void draw_grounds(Canvas& canvas, const Frame& frame, const Forest& forest) {
   const Box& p = frame.plot;
   const auto inside = [&](double x) { return x >= p.x - 0.01 && x <= p.right() + 0.01; };
@@ -189,6 +208,7 @@ std::vector<KeyEntry> key_of(const Forest& forest) {
       std::ranges::any_of(forest.rows, [](const ForestRow& r) { return r.color != kColorByOrder; });
   for (const ForestKey& k : forest.key)
     key.push_back({k.name, shape_of(k.mark), own ? kSoftInk : color_of(k.mark)});
+  for (const ForestNullKey& k : forest.null_key) key.push_back({k.name, shape_of(k.mark), kSoftInk});
   return key;
 }
 
@@ -238,6 +258,7 @@ Size draw(Canvas& canvas, const Forest& forest) {
   canvas.text({columns.text_x, top - 1}, forest.text_title, text_title);
   for (std::size_t i = 0; i < forest.rows.size(); ++i) {
     draw_row(canvas, forest, i, places[i], columns);
+    draw_nulls(canvas, frame, forest.rows[i], places[i].middle);
     draw_estimate(canvas, frame, forest.rows[i], places[i].middle);
   }
   draw_x_axis(canvas, frame, fitting_ticks(canvas, frame.x, frame.plot.width, TickStep::kAny),

@@ -13,6 +13,14 @@ namespace buoy {
 // Told apart by shape, and by colour where rows have none of their own.
 enum class ForestMark { kDot, kRing, kCross };
 
+// What a row is compared with, told apart by shape.
+enum class ForestNullMark { kTick, kSquare, kDiamond, kTriangle };
+
+struct ForestNull {
+  double value = 0;
+  ForestNullMark mark = ForestNullMark::kTick;
+};
+
 struct ForestRow {
   std::string group;   // a heading stands above the first row of each
   std::string name;    // written once for neighbours that share group and name
@@ -24,10 +32,16 @@ struct ForestRow {
   std::string text;  // right of the plot: the number in words, or why there is none
   // Or which of the series' colours: that of the model, with a square before `detail`.
   Index color = kColorByOrder;
+  std::vector<ForestNull> nulls = {};  // below the interval; one outside the axis stands at its edge
 };
 
 struct ForestKey {
   ForestMark mark = ForestMark::kDot;
+  std::string name;
+};
+
+struct ForestNullKey {
+  ForestNullMark mark = ForestNullMark::kTick;
   std::string name;
 };
 
@@ -41,6 +55,7 @@ struct Forest {
   std::optional<double> threshold = {};  // a dashed line; what lies to its right is tinted
   std::string threshold_name = {};
   std::vector<ForestKey> key = {};
+  std::vector<ForestNullKey> null_key = {};
   std::vector<ForestRow> rows = {};
 };
 

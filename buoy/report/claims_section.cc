@@ -2,112 +2,175 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "buoy/base/error.h"
+#include "buoy/claims/dispute.h"
 #include "buoy/draw/figure.h"
 #include "buoy/report/number_text.h"
-#include "buoy/report/page_parts.h"
 
 namespace buoy {
 namespace {
 
-// Past these many δ the axis ends and intervals go on as arrows, so that 0 and δ stay apart.
-constexpr double kFarthest = 6;
-
-std::string models_of(const ClaimResult& r) {
-  if (r.claim->scope == ClaimScope::kMasked || r.against.empty()) return r.model;
-  return fmt::format("{} − {}", r.model, r.against);
-}
+using Results = std::span<const ClaimResult>;
 
 Summary excess_of(const ClaimResult& r) {
   return {.mean = r.excess, .lo = r.lo, .hi = r.hi};
 }
 
-ForestMark mark_of(Verdict verdict) {
-  return verdict == Verdict::kSupported      ? ForestMark::kDot
-         : verdict == Verdict::kNotSupported ? ForestMark::kCross
-                                             : ForestMark::kRing;
-}
-
-ForestRow row_of(const ClaimResult& r, const FigureWriter& colors) {
-  ForestRow row;
-  if (!r.model.empty()) row.color = colors.color_of(r.model);
-  row.group = r.claim->topic;
-  row.name = r.claim->sentence;
-  row.detail = models_of(r);
-  if (r.n == 0) {
-    row.text = fmt::format("{}: {}", name_of(r.verdict), r.note);
-    return row;
-  }
-  const bool above = r.claim->direction == ClaimDirection::kAbove;
-  const double scale = (above ? 1 : -1) / r.claim->delta;
-  row.value = r.excess * scale;
-  row.low = std::min(row.value, (above ? r.lo : r.hi) * scale);
-  row.high = std::max(row.value, (above ? r.hi : r.lo) * scale);
-  row.mark = mark_of(r.verdict);
-  row.text = fmt::format("{}\n{}, n = {}", change_text(excess_of(r)), r.claim->unit, r.n);
-  return row;
-}
-
 std::string definition_of(const Claim& claim) {
-  std::string text = fmt::format("Computed: {}. Null: {}. δ = {} {}: {}.", claim.contrast, claim.null_name,
-                                 claim.delta, claim.unit, claim.why);
+  std::string text = fmt::format("Computed: {}. Null: {}", claim.contrast, claim.null_name);
+  for (const NullKind kind : claim.nulls) text += fmt::format("; {}", name_of(kind));
+  text += fmt::format(". δ = {} {}: {}.", claim.delta, claim.unit, claim.why);
   if (!claim.caveat.empty()) text += fmt::format(" {}", claim.caveat);
   return text;
 }
 
-Index count(std::span<const ClaimResult> results, Verdict verdict) {
+Index count(Results results, Verdict verdict) {
   return std::ranges::count(results, verdict, &ClaimResult::verdict);
 }
 
-std::string tally(std::span<const ClaimResult> results) {
-  std::string text =
-      fmt::format("Of {} verdicts {} are supported, {} not supported, {} cannot be told and {} not measured.",
-                  results.size(), count(results, Verdict::kSupported), count(results, Verdict::kNotSupported),
-                  count(results, Verdict::kCannotTell), count(results, Verdict::kNotMeasured));
+std::string tally(Results results) {
+  return fmt::format(
+      "Of {} verdicts {} are supported, {} not supported, {} cannot be told and {} not measured.",
+      results.size(), count(results, Verdict::kSupported), count(results, Verdict::kNotSupported),
+      count(results, Verdict::kCannotTell), count(results, Verdict::kNotMeasured));
+}
+
+std::string holm_text(Results results) {
   const Index survive = std::ranges::count(results, true, &ClaimResult::survives);
   const Index asked = std::ranges::count_if(results, [](const ClaimResult& r) { return r.p.has_value(); });
-  if (asked > 0) {
-    text += fmt::format(" By Holm's correction for {} tests {} of the verdicts for or against stand.", asked,
-                        survive);
+  if (asked == 0) return "";
+  return fmt::format(" By Holm's correction for {} tests {} of the verdicts for or against stand.", asked,
+                     survive);
+}
+
+// Neighbours that share a paper.
+std::vector<Results> by_paper(Results results) {
+  std::vector<Results> groups;
+  for (std::size_t from = 0; from < results.size();) {
+    std::size_t to = from;
+    while (to < results.size() && results[to].claim->paper == results[from].claim->paper) ++to;
+    groups.push_back(results.subspan(from, to - from));
+    from = to;
   }
+  return groups;
+}
+
+std::string null_text(const NullResult& null) {
+  return fmt::format("{} {}", null.name, number_text(null.null));
+}
+
+// Those beside the strictest.
+std::string other_nulls(const ClaimResult& r) {
+  std::vector<std::string> texts;
+  for (const NullResult& null : r.nulls) {
+    if (null.left_out.empty() && null.name != r.strictest) texts.push_back(null_text(null));
+  }
+  return texts.empty() ? "–" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::vector<TableColumn> columns_of(const ClaimResult& first, const FigureWriter& colors) {
+  std::vector<TableColumn> columns = {{.name = "claim"}, {.name = "models"}};
+  columns.push_back(
+      number_column("n", "samples, or samples that both models have; resampled are their questions"));
+  columns.push_back(number_column("value", "the contrast, mean over samples"));
+  columns.push_back(number_column("strictest null",
+                                  "the same where nothing of the kind is the case: of all nulls that apply, "
+                                  "the one that it exceeds least"));
+  columns.push_back(
+      {.name = "other nulls",
+       .definition = "uniform: even attention; stated: as the claim has it; frozen: that of the first step "
+                     "kept to the end; recency: by distance alone; shuffled: that of the model with "
+                     "its weights shuffled"});
+  columns.push_back(number_column("value − null",
+                                  "beside the strictest null, with the 95 % interval, bootstrap over "
+                                  "questions; the verdict rests on it"));
+  columns.push_back(number_column(
+      "δ", "what it must exceed, in the claimed direction; fixed before any result was looked at"));
+  columns.push_back({.name = "verdict",
+                     .kind = ColumnKind::kText,
+                     .definition = "supported: the interval lies beyond δ; not supported: it lies wholly "
+                                   "short of δ; else it cannot be told; also by Holm: it stands though so "
+                                   "many were asked"});
+  for (const ModelNumber& number : first.each) {
+    columns.push_back({.name = number.model,
+                       .kind = ColumnKind::kNumber,
+                       .definition = "the number that the claim is about, of this model by itself",
+                       .color = colors.color_of(number.model)});
+  }
+  return columns;
+}
+
+std::vector<std::string> row_of_numbers(const ClaimResult& r) {
+  const bool measured = r.n > 0;
+  std::string verdict(name_of(r.verdict));
+  if (r.survives) verdict += ", also by Holm";
+  if (!r.note.empty()) verdict += fmt::format(" ({})", r.note);
+  std::vector<std::string> row = {
+      std::string(r.claim->sentence),
+      models_of(r),
+      fmt::to_string(r.n),
+      measured ? number_text(r.value) : "–",
+      measured ? fmt::format("{} {}", r.strictest, number_text(r.null)) : "–",
+      other_nulls(r),
+      measured ? change_text(excess_of(r)) : "–",
+      fmt::format("{}{}", r.claim->direction == ClaimDirection::kAbove ? "> " : "< −",
+                  number_text(measured ? r.delta : r.claim->delta)),
+      std::move(verdict)};
+  for (const ModelNumber& number : r.each) row.push_back(number.n > 0 ? number_text(number.value) : "–");
+  return row;
+}
+
+TableBlock table_of(Results of_paper, const FigureWriter& colors) {
+  TableBlock table{.caption = fmt::format("{}. {} What is computed shows when pointing at a claim.",
+                                          paper_name(of_paper[0].claim->paper), tally(of_paper)),
+                   .columns = columns_of(of_paper[0], colors),
+                   .rows = {}};
+  for (const ClaimResult& r : of_paper) {
+    table.rows.push_back(row_of_numbers(r));
+    table.row_definitions.push_back(definition_of(*r.claim));
+  }
+  return table;
+}
+
+std::string papers_text(std::span<const std::string_view> arxiv, std::string_view answer) {
+  return fmt::format("{}: {}", fmt::join(arxiv, ", "), answer);
+}
+
+// Which side the study supports, and by what.
+std::string settlement_text(const Settlement& s) {
+  const ClaimResult& r = *s.result;
+  const std::string model = r.model.empty() ? "" : fmt::format("{}: ", r.model);
+  if (!s.as_claimed) {
+    const std::string why = r.note.empty() ? "" : fmt::format(" ({})", r.note);
+    return fmt::format("{}{}{}", model, r.nulls.empty() ? "not measured" : "cannot be told", why);
+  }
+  const NullResult& own = r.nulls.front();
+  std::string text =
+      fmt::format("{}{}. {} is {} against δ = {}", model,
+                  *s.as_claimed ? s.dispute->as_claimed : s.dispute->otherwise, r.claim->side.quantity,
+                  interval_text({.mean = own.excess, .lo = own.lo, .hi = own.hi}), number_text(own.delta));
+  if (s.no_finding) text += fmt::format("; but {} does as much: {}", r.strictest, number_text(r.null));
   return text;
 }
 
-TableBlock table_of(std::span<const ClaimResult> results) {
-  TableBlock table{.caption = tally(results) + " What is computed shows when pointing at a claim.",
-                   .columns = {{.name = "claim"}, {.name = "models"}},
-                   .rows = {}};
-  table.columns.push_back(
-      number_column("n", "samples, or samples that both models have; resampled are their questions"));
-  table.columns.push_back(number_column("value", "the contrast, mean over samples"));
-  table.columns.push_back(number_column(
-      "null", "the same where nothing of the kind is the case: uniform attention, or no difference"));
-  table.columns.push_back(number_column(
-      "value − null", "with the 95 % interval, bootstrap over questions; the verdict rests on it"));
-  table.columns.push_back(number_column(
-      "δ", "what it must exceed, in the claimed direction; fixed before any result was looked at"));
-  table.columns.push_back(
-      {.name = "verdict",
-       .kind = ColumnKind::kText,
-       .definition =
-           "supported: the interval lies beyond δ; not supported: it lies wholly "
-           "short of δ; else it cannot be told; also by Holm: it stands though so many were asked"});
-  for (const ClaimResult& r : results) {
-    const bool measured = r.n > 0;
-    std::string verdict(name_of(r.verdict));
-    if (r.survives) verdict += ", also by Holm";
-    if (!r.note.empty()) verdict += fmt::format(" ({})", r.note);
-    table.rows.push_back({std::string(r.claim->sentence), models_of(r), fmt::to_string(r.n),
-                          measured ? number_text(r.value) : "–", measured ? number_text(r.null) : "–",
-                          measured ? change_text(excess_of(r)) : "–",
-                          fmt::format("{}{}", r.claim->direction == ClaimDirection::kAbove ? "> " : "< −",
-                                      number_text(r.claim->delta)),
-                          std::move(verdict)});
-    table.row_definitions.push_back(definition_of(*r.claim));
+TableBlock dispute_table(std::span<const Settlement> settled) {
+  TableBlock table{
+      .caption = "Where papers contradict each other, one statistic decides.",
+      .columns = {{.name = "question"},
+                  {.name = "some say"},
+                  {.name = "others say"},
+                  {.name = "this study",
+                   .definition = "by the first null and δ of the deciding claim alone: what is asked is how "
+                                 "things are; where another null does as much, that is said"}},
+      .rows = {}};
+  for (const Settlement& s : settled) {
+    const Dispute& d = *s.dispute;
+    table.rows.push_back({std::string(d.question), papers_text(d.claimers, d.as_claimed),
+                          papers_text(d.others, d.otherwise), settlement_text(s)});
+    table.row_definitions.push_back(definition_of(*s.result->claim));
   }
   return table;
 }
@@ -118,88 +181,112 @@ std::string verdict_text(const ClaimResult& r) {
 }
 
 // Whether a claim has several verdicts, of several models.
-bool has_several(std::span<const ClaimResult> results) {
+bool has_several(Results results) {
   const auto same = [](const ClaimResult& a, const ClaimResult& b) { return a.claim == b.claim; };
   return std::ranges::adjacent_find(results, same) != results.end();
 }
 
-}  // namespace
-
-Section verdict_section(std::span<const ClaimResult> results, const FigureWriter& colors) {
+// The verdicts on one paper, with each model's number.
+TableBlock verdict_table(Results results, const FigureWriter& colors) {
   const bool several = has_several(results);
-  TableBlock table{.caption = tally(results), .columns = {{.name = "claim of the paper"}}, .rows = {}};
+  TableBlock table{.caption = fmt::format("{}. {}", paper_name(results[0].claim->paper), tally(results)),
+                   .columns = {{.name = "claim"}},
+                   .rows = {}};
   if (several) table.columns.push_back({.name = "models"});
   table.columns.push_back({.name = "verdict",
                            .definition =
                                "supported: the 95 % interval of value − null lies beyond the least size that "
-                               "matters; not supported: it lies wholly short of it; else it cannot be told"});
+                               "matters, for every null that applies; not supported: it lies wholly short of "
+                               "it for the strictest; else it cannot be told"});
   for (const ModelNumber& number : results[0].each) {
     table.columns.push_back({.name = number.model,
                              .kind = ColumnKind::kNumber,
                              .definition = "the number that the claim is about, of this model by itself",
                              .color = colors.color_of(number.model)});
-    table.columns.push_back(
-        number_column("null", "the same under uniform attention, or as the claim states it"));
   }
+  table.columns.push_back({.name = "strictest null",
+                           .kind = ColumnKind::kNumber,
+                           .definition =
+                               "of what the verdict is about; the model's number, or the difference of "
+                               "the two, must exceed it"});
   for (const ClaimResult& r : results) {
     std::vector<std::string> row = {std::string(r.claim->sentence)};
     if (several) row.push_back(models_of(r));
     row.push_back(verdict_text(r));
-    for (const ModelNumber& number : r.each) {
-      row.push_back(number.n > 0 ? number_text(number.value) : "–");
-      row.push_back(number.n > 0 ? number_text(number.null) : "–");
-    }
+    for (const ModelNumber& number : r.each) row.push_back(number.n > 0 ? number_text(number.value) : "–");
+    row.push_back(r.n > 0 ? fmt::format("{} {}", r.strictest, number_text(r.null)) : "–");
     table.rows.push_back(std::move(row));
     table.row_definitions.push_back(definition_of(*r.claim));
   }
-  return {.id = "verdicts",
-          .title = "Do the paper’s claims hold?",
-          .explanation = "",
-          .blocks = {std::move(table)}};
+  return table;
 }
 
-Forest claims_figure(std::span<const ClaimResult> results, const FigureWriter& colors) {
-  Forest forest{.note = "Whiskers: 95 % bootstrap intervals over questions. Arrows: the interval goes on.",
-                .x_title = "(value − null) ÷ δ, in the claimed direction",
-                .text_title = "value − null",
-                .origin_name = "null",
-                .threshold = 1.0,
-                .threshold_name = "δ",
-                .key = {{ForestMark::kDot, "supported"},
-                        {ForestMark::kCross, "not supported"},
-                        {ForestMark::kRing, "cannot tell"}}};
-  Range range{-1, 2};
-  for (const ClaimResult& r : results) {
-    forest.rows.push_back(row_of(r, colors));
-    const ForestRow& row = forest.rows.back();
-    if (!std::isfinite(row.value)) continue;
-    range.low = std::clamp(row.low, -kFarthest, range.low);
-    range.high = std::clamp(row.high, range.high, kFarthest);
+// One row per paper.
+TableBlock paper_table(std::span<const Results> papers) {
+  TableBlock table{.caption =
+                       "Of other papers on attention in diffusion language models. Every claim, with its "
+                       "numbers, is below.",
+                   .columns = {{.name = "paper"},
+                               number_column("✓", "claims that are supported"),
+                               number_column("✗", "not supported"),
+                               number_column("?", "cannot be told"),
+                               number_column("–", "not measured")},
+                   .rows = {}};
+  for (const Results& of_paper : papers) {
+    std::vector<std::string> row = {paper_name(of_paper[0].claim->paper)};
+    for (const Verdict verdict :
+         {Verdict::kSupported, Verdict::kNotSupported, Verdict::kCannotTell, Verdict::kNotMeasured})
+      row.push_back(fmt::to_string(count(of_paper, verdict)));
+    table.rows.push_back(std::move(row));
   }
-  forest.x_range = Range{range.low - 0.3, range.high + 0.3};
-  return forest;
+  return table;
 }
 
-Section claims_section(std::span<const ClaimResult> results, const FigureWriter& writer) {
-  Section section{.id = "claims",
-                  .title = "Contrast, null and least size of every claim",
-                  .explanation =
-                      "Each claim of the paper is one contrast, computed sample by sample, with a direction "
-                      "and a least size "
-                      "that matters (δ), all fixed before any result was looked at. The verdict is a rule: "
-                      "supported when the "
-                      "95 % interval of value − null lies beyond δ, not supported when it lies wholly short "
-                      "of it, else open; "
-                      "it holds for these models and these data."};
+}  // namespace
+
+std::string paper_name(std::string_view arxiv) {
+  const auto known = std::ranges::find(papers(), arxiv, &Paper::arxiv);
+  if (known == papers().end()) return std::string(arxiv);
+  return fmt::format("{} (arXiv {})", known->subject, arxiv);
+}
+
+std::string models_of(const ClaimResult& result) {
+  if (result.claim->scope == ClaimScope::kMasked || result.against.empty()) return result.model;
+  return fmt::format("{} − {}", result.model, result.against);
+}
+
+Section verdict_section(Results results, const FigureWriter& colors) {
+  const std::vector<Results> groups = by_paper(results);
+  Section section{.id = "verdicts",
+                  .title = "Do the claims hold?",
+                  .explanation = "",
+                  .blocks = {verdict_table(groups[0], colors)}};
+  if (groups.size() > 1) section.blocks.push_back(paper_table(std::span(groups).subspan(1)));
+  return section;
+}
+
+Section claims_section(Results results, const FigureWriter& writer) {
+  Section section{
+      .id = "claims",
+      .title = "Contrast, nulls and least size of every claim",
+      .explanation =
+          "Each claim is one contrast, computed sample by sample, with a direction, a least size that "
+          "matters (δ) and the nulls that it must exceed, all fixed before any result was looked at. The "
+          "verdict is a rule: supported when the 95 % interval of value − null lies beyond δ for the "
+          "strictest null, not supported when it lies wholly short of it, else open; it holds for "
+          "these models and these data. " +
+          tally(results) + holm_text(results)};
   const StudyFigure figure{.name = "claims",
                            .figure = claims_figure(results, writer),
                            .csv = claims_csv(results),
                            .caption =
-                               "Every claim on one scale: 0 is the null, 1 is the least size that matters, "
-                               "and to the right is as claimed.",
-                           .alt = "Forest plot: one row per claim and model with interval, null and δ."};
+                               "Every claim on one scale: 0 is the strictest null, 1 is the least size that "
+                               "matters, and to the right is as claimed. Small outlines are the nulls.",
+                           .alt = "Forest plot: one row per claim and model with interval, nulls and δ."};
   writer.add(section, "claims", figure);
-  section.blocks.push_back(table_of(results));
+  const std::vector<Settlement> settled = settle(results);
+  if (!settled.empty()) section.blocks.push_back(dispute_table(settled));
+  for (const Results& of_paper : by_paper(results)) section.blocks.push_back(table_of(of_paper, writer));
   return section;
 }
 
