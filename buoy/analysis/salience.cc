@@ -68,25 +68,6 @@ Tops of_head(const LayerSteps& at, Index h) {
   });
 }
 
-// Attention over the rows that are read at this step and at the next one.
-Tops of_staying(const LayerSteps& at) {
-  return each_step(at.trace, [&](Index t) {
-    const Index length = at.trace.steps.lengths[t];
-    const auto share =
-        row_of(at.trace.steps.received_staying, t * at.trace.L() + at.l, at.trace.N()).first(length);
-    // Where no row stays the row is 0, and flat.
-    return top_keys(std::vector<double>(share.begin(), share.end()),
-                    uniform_received(at.trace.header.mask, Rows::kRead, length));
-  });
-}
-
-Tops of_read(const LayerSteps& at) {
-  return each_step(at.trace, [&](Index t) {
-    const Received received = step_received(at.trace, t, at.l, Rows::kRead);
-    return top_keys(received.share, received.null);
-  });
-}
-
 // By column mean score, the largest of three neighbours.
 Tops by_score(const LayerSteps& at) {
   return each_step(at.trace, [&](Index t) {
@@ -110,25 +91,29 @@ Tops of_prompt(const LayerSteps& at, Rows rows) {
   });
 }
 
-void add_kept(StepMeans& means, const LayerSteps& at, const Tops& now, const Tops& next) {
-  for (Index t = 0; t + 1 < at.trace.S(); ++t) means.add(at.writes[t] != 0, agree(now[t], next[t + 1]));
+void add_kept(StepMeans& means, const LayerSteps& at, const Tops& tops) {
+  for (Index t = 0; t + 1 < at.trace.S(); ++t) means.add(at.writes[t] != 0, agree(tops[t], tops[t + 1]));
+}
+
+StepMeans kept_of_still_rows(const LayerSteps& at) {
+  StepMeans means;
+  for (Index t = 0; t + 1 < at.trace.S(); ++t) {
+    const std::optional<StillRows> rows = still_received(at.trace, t, at.l);
+    if (!rows) continue;
+    means.add(at.writes[t] != 0, agree(top_keys(rows->before.share, rows->before.null),
+                                       top_keys(rows->after.share, rows->after.null)));
+  }
+  return means;
 }
 
 void emit_top_kept(Measurements& out, const LayerSteps& at, const Tops& tops) {
   StepMeans mean;
-  add_kept(mean, at, tops, tops);
+  add_kept(mean, at, tops);
   emit_steps(out, at.named("top_kept", "mean"), mean);
-  if (!at.trace.steps.received_staying.empty()) {
-    StepMeans fixed;
-    add_kept(fixed, at, of_staying(at), of_read(at));
-    emit_steps(out, at.named("top_kept", "fixed"), fixed);
-  }
+  emit_steps(out, at.named("top_kept", "fixed"), kept_of_still_rows(at));
   if (at.trace.steps.received_heads.empty()) return;
   StepMeans heads;
-  for (Index h = 0; h < at.trace.H(); ++h) {
-    const Tops head = of_head(at, h);
-    add_kept(heads, at, head, head);
-  }
+  for (Index h = 0; h < at.trace.H(); ++h) add_kept(heads, at, of_head(at, h));
   emit_steps(out, at.named("top_kept", "head"), heads);
 }
 

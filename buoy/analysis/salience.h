@@ -12,7 +12,8 @@ namespace buoy {
 //                         "read", "all": which rows. At least two steps whose row is not flat
 //   top_kept              agreement of a step's top keys with those of the next, mean over pairs of steps;
 //                         part "mean" (averaged over heads, all rows), "head" (of each head, mean over heads;
-//                         where heads were recorded) and "fixed" (the rows that are read at both steps)
+//                         where heads were recorded) and "fixed" (the rows that are read at both
+//                         steps; 1 by construction where rows stay as they were computed)
 //   proxy_recall          agreement of the top keys, all rows, with those by column mean score, each score
 //                         the largest of itself and its neighbours; part "lag 0": of the same step, "lag 1":
 //                         scores of a step, keys of the next

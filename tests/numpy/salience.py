@@ -76,7 +76,10 @@ def salience(sample):
         of = lambda s, r: (sample.steps[s][i][r].mean(axis=0), flats[s][r].mean(axis=0))
         tops = [top(*of(s, slice(None))) for s in range(S)]
         yield from both("top_kept", layer, "mean", [agreement(tops[s], tops[s + 1]) for s in range(S - 1)])
-        if not sample.causal:
+        if sample.causal:  # the rows of a step stay as they were computed
+            still = [None if best is None else 1.0 for best in tops[:-1]]
+            yield from both("top_kept", layer, "fixed", still)
+        else:
             fixed = []
             for s in range(S - 1):
                 now, next_rows = rows["read"][s], rows["read"][s + 1]
