@@ -136,7 +136,7 @@ ClaimResult flow_at_the_end(double gold) {
   SampleTable by_gold;
   for (Index i = 0; i < 60; ++i) {
     const Index place = i % 6 + 1;
-    const double jitter = i / 6 % 2 == 0 ? 0.99 : 1.01;
+    const double jitter = i / 6 % 2 == 0 ? 0.99 : 1 / 0.99;
     by_gold.add(key("mdm", i, fmt::format("gold at {}", place)),
                 flows({1, 1, 1, 1, 1.8, 1.8}, place, gold * jitter));
   }
@@ -152,7 +152,7 @@ TEST(Judge, FlowIntoAFavouredPlaceIsNoPreferenceForGold) {
   EXPECT_EQ(nothing.verdict, Verdict::kNotSupported);
   EXPECT_EQ(nothing.n, 20);
   const ClaimResult something = flow_at_the_end(1.5);
-  EXPECT_NEAR(something.value, 1.8 * 1.5 - 1.8, 1e-9);
+  EXPECT_NEAR(something.value, std::log(1.5), 1e-9);
   EXPECT_EQ(something.verdict, Verdict::kSupported);
 }
 

@@ -189,7 +189,7 @@ std::string InlineFigures::add(std::string_view svg, std::string_view label) {
     take_until(rest, " id=\"");
     names.emplace(take_until(rest, "\""), letter(symbol));
   }
-  return fmt::format("<svg class=\"fig\" role=\"img\" aria-label=\"{}\" viewBox=\"{}\">{}", label, box,
+  return fmt::format("<svg class=\"fig\" role=\"img\" aria-label=\"{}\" viewBox=\"{}\">{}\n", label, box,
                      squeezed(rewritten(body, names, fmt::format("f{}-", figures_++))));
 }
 

@@ -37,7 +37,7 @@ class TraceFile : public testing::Test {
     directory_ = fs::temp_directory_path() / ("buoy_trace_" + std::to_string(::getpid()));
     fs::create_directories(directory_);
     path_ = directory_ / "t.npz";
-    trace_ = record_masked(Subject("llada"), {.heads = HeadDetail::kPerHead});
+    trace_ = record_masked(Subject("llada"), {.heads = HeadDetail::kPerHead, .keys = true});
     trace_.header.model = "tiny";
     trace_.header.answers = {"a", "ü"};
     trace_.header.correct = false;

@@ -54,14 +54,15 @@ Finding whether_it_moves(const StudyView& view) {
   Finding finding{.question = "Do its anchors move?", .answer = ""};
   std::vector<std::string> parts;
   for (const StudiedModel* model : shown_models(view)) {
-    const Summary* turnover = view.find_mean(*model, {"turnover", "read"});
-    const Summary* first = view.find_mean(*model, {"first_token_share", "all"});
+    const Summary* turnover = view.find_mean(*model, {"turnover", "fixed writing"});
+    const Summary* first = view.find_mean(*model, {"sink_share", "all writing"});
     if (turnover == nullptr || first == nullptr) continue;
     // Whether that is much is for the claims to say, which compare the models.
     parts.push_back(fmt::format(
         fmt::runtime(parts.empty()
-                         ? "From one step to the next {} of {}’s anchors change, and its first token is the "
-                           "strongest in {} of all steps and layers (n = {})"
+                         ? "From one writing step to the next, seen from the same rows, {} of {}’s anchors "
+                           "change, and its first token is the strongest of them in {} of those steps and "
+                           "layers (n = {})"
                          : "{} of {}’s change, and its first token is the strongest in {} (n = {})"),
         percent(100 * turnover->mean), model->name, percent(100 * first->mean), turnover->n));
   }

@@ -13,6 +13,7 @@
 #include "buoy/report/study_figures.h"
 #include "buoy/report/study_findings.h"
 #include "buoy/report/study_opening.h"
+#include "buoy/report/study_tables.h"
 
 namespace buoy {
 namespace {
@@ -133,9 +134,9 @@ TEST(StudyPage, DriftSaysHowManyStepsThereWereAndHowManyWrote) {
   const std::vector<Block> blocks = study_tables(StudyView(result), "drift");
   const auto& rows = std::get<TableBlock>(blocks.at(0)).rows;
   ASSERT_EQ(rows.at(0).at(0), "Steps");
-  EXPECT_TRUE(rows[0][1].starts_with("4 ") && rows[0][3].starts_with("4 ")) << rows[0][1] << rows[0][3];
+  EXPECT_TRUE(rows[0][1].starts_with("4.000 ") && rows[0][3].starts_with("4.000 ")) << rows[0][1] << rows[0][3];
   ASSERT_EQ(rows.at(1).at(0), "Steps that write the answer");
-  EXPECT_TRUE(rows[1][1].starts_with("3 ") && rows[1][3].starts_with("4 ")) << rows[1][1] << rows[1][3];
+  EXPECT_TRUE(rows[1][1].starts_with("3.000 ") && rows[1][3].starts_with("4.000 ")) << rows[1][1] << rows[1][3];
 }
 
 // The spike lies where it was put: r = 0.7/24 + 0.3 against r⁰ = 1/24.
