@@ -61,7 +61,8 @@ void add_stress(Command& command) {
   verb.option("--k", &options->stress.passages, "Passages of a prompt").between(1, 30);
   verb.option("--stress-seed", &options->stress.seed, "Of the draws that stress an item");
   verb.option("--intervene", &options->intervene,
-              "Every level once more under this intervention (buoy intervene --list); may be repeated");
+              "Every level once more under this intervention and its control (buoy intervene --list); may be "
+              "repeated");
   options->flags.add_to(verb);
   options->run.add_to(verb);
   verb.footer(

@@ -78,7 +78,11 @@ InterventionPlan with_controls(std::span<const InterventionSettings> wanted) {
     const auto found = std::ranges::find(all.named, settings.name(), &InterventionCondition::name);
     if (found != all.named.end()) return;
     all.settings.push_back(settings);
-    all.named.push_back({.name = settings.name(), .control = control});
+    const bool counts = settings.kind->parameter == InterventionParameter::kCount;
+    all.named.push_back({.name = settings.name(),
+                         .control = control,
+                         .kind = std::string(settings.kind->name),
+                         .level = counts ? std::optional(settings.count) : std::nullopt});
   };
   for (const InterventionSettings& settings : wanted) {
     const std::optional<InterventionSettings> control = control_of(settings);

@@ -26,19 +26,20 @@ struct Sweep {
 struct StressPlan {
   std::vector<NamedItems> data;
   std::vector<Sweep> sweeps;
-  std::vector<InterventionSettings> interventions;
-  std::vector<QaItem> held_out;  // to rank heads on
+  InterventionPlan interventions;  // with their controls
+  std::vector<QaItem> held_out;    // to rank heads on
   int rank = 0;
 };
 
 StressPlan make_plan(const Ranks& ranks, const StressRunSettings& settings,
                      std::span<const NamedModel> models, const WarningSink& warnings) {
-  StressPlan plan{.data = read_data(settings.run.data, settings.run.places, warnings),
-                  .sweeps = {},
-                  .interventions = choose_interventions(settings.choice, settings.run.sampler, models),
-                  .held_out = {},
-                  .rank = ranks.rank()};
-  plan.held_out = held_out_items(settings.choice, plan.data, plan.interventions, warnings);
+  StressPlan plan{
+      .data = read_data(settings.run.data, settings.run.places, warnings),
+      .sweeps = {},
+      .interventions = with_controls(choose_interventions(settings.choice, settings.run.sampler, models)),
+      .held_out = {},
+      .rank = ranks.rank()};
+  plan.held_out = held_out_items(settings.choice, plan.data, plan.interventions.settings, warnings);
   std::vector<const Stressor*> seen;
   for (const std::string& text : settings.stressors) {
     const std::vector<StressLevel> levels = parse_stress(text, settings.stress);
@@ -62,8 +63,8 @@ Json described(const StressRunSettings& settings, const StressPlan& plan) {
     if (sweep.data != plan.sweeps.front().data) continue;
     for (const StressLevel& level : sweep.levels) json["levels"].push_back(level.name());
   }
-  for (const InterventionSettings& i : plan.interventions) json["interventions"].push_back(i.name());
-  if (!plan.interventions.empty()) json["where"] = to_json(settings.choice);
+  for (const InterventionSettings& i : plan.interventions.settings) json["interventions"].push_back(i.name());
+  if (!plan.interventions.settings.empty()) json["where"] = to_json(settings.choice);
   return json;
 }
 
@@ -106,11 +107,12 @@ class Planner {
     if (!sampler) return;
     const std::vector<QaItem> items = items_at(sweep, level, pool);
     const QueryPlace place = query_place(level);
-    for (std::size_t v = 0; v <= plan_.interventions.size(); ++v) {
-      const InterventionSettings* intervention = v == 0 ? nullptr : &plan_.interventions[v - 1];
+    const std::vector<InterventionSettings>& all = plan_.interventions.settings;
+    for (std::size_t v = 0; v <= all.size(); ++v) {
+      const InterventionSettings* intervention = v == 0 ? nullptr : &all[v - 1];
       const Index variant = variant_of(level, *sampler, intervention);
       const std::string name =
-          intervention ? fmt::format("{} + {}", model_.name(), intervention->name()) : model_.name();
+          intervention ? intervened_name(model_.name(), intervention->name()) : model_.name();
       for (std::size_t i = 0; i < items.size(); ++i) {
         made_.jobs.push_back(make_job(model_, {name, sweep.data->name, level.name(), items[i].id},
                                       sweep.chosen[i], items[i], place));
@@ -157,8 +159,10 @@ StressResult result_of(const StressPlan& plan, const std::vector<NamedModel>& mo
   StressOrder order;
   for (const NamedModel& m : models) {
     order.models.push_back(m.name);
-    for (const InterventionSettings& i : plan.interventions) {
-      order.models.push_back(fmt::format("{} + {}", m.name, i.name()));
+    for (const InterventionCondition& i : plan.interventions.named) {
+      if (i.name == kNoIntervention) continue;
+      order.models.push_back(intervened_name(m.name, i.name));
+      order.interventions.push_back({m.name, i.name, i.control});
     }
   }
   for (const NamedItems& set : plan.data) order.data.push_back({.name = set.name, .items = set.items});
@@ -179,7 +183,7 @@ std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunSettings& set
   if (ranks.leads()) check_samplers(settings, plan, models, warnings);
   RunWork work;
   work.plan = [&](const TracingModel& model) {
-    rank_heads(model, plan.held_out, settings.run.batch_size, plan.interventions, observer);
+    rank_heads(model, plan.held_out, settings.run.batch_size, plan.interventions.settings, observer);
     return Planner(settings, plan, model).jobs();
   };
   const std::unique_ptr<RunStore> store =

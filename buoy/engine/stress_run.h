@@ -14,7 +14,7 @@ struct StressRunSettings {
   RunSettings run;
   std::vector<std::string> stressors = {"irrelevant", "gold-position"};  // see parse_stress()
   StressOptions stress;
-  InterventionChoice choice;  // every level once more under each of these
+  InterventionChoice choice;  // every level once more under each of these and of their controls
 };
 
 struct StressedRun {
@@ -22,9 +22,9 @@ struct StressedRun {
   StressResult result;
 };
 
-// Answers every item at every level of every stressor, and once more under each intervention, whose results
-// stand under "MODEL + INTERVENTION". Nothing on ranks that do not lead. Throws Error, UsageError and
-// Cancelled.
+// Answers every item at every level of every stressor, and once more under each intervention and its control,
+// whose results stand under "MODEL + INTERVENTION". Nothing on ranks that do not lead. Throws Error,
+// UsageError and Cancelled.
 std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunSettings& settings, RunObserver& observer);
 
 }  // namespace buoy

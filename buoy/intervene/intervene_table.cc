@@ -131,7 +131,7 @@ InterventionResult make_intervention_result(const SampleTable& answers, const Sa
     }
     fail("condition {}: its control {} was not run, expected among the conditions", c.name, c.control);
   }
-  InterventionResult out{.rows = {}, .samples = answers};
+  InterventionResult out{.rows = {}, .samples = answers, .curves = dose_curves(answers, models, conditions)};
   for (const std::string& model : models) {
     const ByCondition tables = by_condition(answers, seen, model);
     for (const InterventionCondition& condition : conditions) {
@@ -155,6 +155,18 @@ std::string intervene_csv(const InterventionResult& result) {
     for (const Summary& s : row.seen) append(out, {row, s, ""});
     for (const Summary& s : row.seen_change) append(out, {row, s, kNoIntervention});
   }
+  for (const DoseCurve& curve : result.curves) {
+    InterventionRow row;
+    row.model = curve.model;
+    row.condition = curve.intervention;
+    row.control = curve.control;
+    append(out, {row, curve.slope, ""});
+    if (curve.slope_beyond) append(out, {row, *curve.slope_beyond, curve.control});
+    if (!curve.control_slope) continue;
+    row.condition = curve.control;
+    row.control.clear();
+    append(out, {row, *curve.control_slope, ""});
+  }
   return out;
 }
 
@@ -173,6 +185,15 @@ std::string intervene_text(const InterventionResult& result) {
   for (const InterventionRow& row : result.rows) {
     text += line({row.model, row.condition, fmt::format("{:.1f}", row.em.mean), change(row.em_change),
                   change(row.em_against_control), fmt::to_string(row.n)});
+  }
+  for (const DoseCurve& curve : result.curves) {
+    const auto slope = [](const std::optional<Summary>& s) {
+      return s && s->lo && s->hi ? fmt::format("{:+.2f} [{:+.2f}, {:+.2f}]", s->mean, *s->lo, *s->hi) : "–";
+    };
+    text += fmt::format("{}, {}: {} points for each one more; {}: {}; difference {}\n", curve.model,
+                        curve.intervention, slope(curve.slope),
+                        curve.control.empty() ? "no control" : curve.control, slope(curve.control_slope),
+                        slope(curve.slope_beyond));
   }
   return text;
 }

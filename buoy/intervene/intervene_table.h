@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "buoy/analysis/sample_table.h"
+#include "buoy/intervene/dose_response.h"
 
 namespace buoy {
 
@@ -15,8 +16,10 @@ inline constexpr const char* kNoIntervention = "none";
 
 // A condition that was run, and the one that controls it: the same size and place, drawn at random.
 struct InterventionCondition {
-  std::string name;          // "mask-anchors=5"
-  std::string control = {};  // "mask-random=5"; empty: it has none
+  std::string name;                 // "mask-anchors=5"
+  std::string control = {};         // "mask-random=5"; empty: it has none
+  std::string kind = {};            // "mask-anchors"; empty: none
+  std::optional<Index> level = {};  // 5; nothing where its parameter is no number
 };
 
 // One model under one condition. Scores in percent, changes in points of percent; all with 95 % intervals.
@@ -33,8 +36,9 @@ struct InterventionRow {
 };
 
 struct InterventionResult {
-  std::vector<InterventionRow> rows;  // by model, then condition, in the orders given; without empty ones
-  SampleTable samples = {};           // the answers that the rows were made of, for claims
+  std::vector<InterventionRow> rows;   // by model, then condition, in the orders given; without empty ones
+  SampleTable samples = {};            // the answers that the rows were made of, for claims
+  std::vector<DoseCurve> curves = {};  // of interventions that were run at several levels
 };
 
 // `answers`: "em" and "f1" in percent, part = condition; one sample per model, data, task and item.
@@ -46,7 +50,8 @@ InterventionResult make_intervention_result(const SampleTable& answers, const Sa
                                             std::span<const InterventionCondition> conditions);
 
 // model,condition,control,quantity,part,against,n,mean,lo,hi: `against` is empty for the number itself and
-// names the condition that it was compared with for a difference.
+// names the condition that it was compared with for a difference. Slopes over levels stand under the name
+// without a level.
 std::string intervene_csv(const InterventionResult& result);
 
 // For a terminal: exact match under each condition, its paired change, and that against its control.

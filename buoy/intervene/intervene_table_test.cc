@@ -97,6 +97,56 @@ TEST(InterventionTable, AControlThatWasNotRunIsNamed) {
             "condition cut-heads=4: its control cut-random=4 was not run, expected among the conditions");
 }
 
+// Four items; each key more costs 10 points of exact match, of the control 2, on every item.
+TEST(DoseResponse, IsTheMeanOfTheItemsOwnLinesBesideTheControls) {
+  SampleTable answers;
+  std::vector<InterventionCondition> conditions = {{.name = kNoIntervention}};
+  for (const Index level : {1, 2, 5}) {
+    conditions.push_back({.name = fmt::format("mask-anchors={}", level),
+                          .control = fmt::format("mask-random={}", level),
+                          .kind = "mask-anchors",
+                          .level = level});
+    conditions.push_back(
+        {.name = fmt::format("mask-random={}", level), .kind = "mask-random", .level = level});
+  }
+  for (Index i = 0; i < 4; ++i) {
+    const double em = 60 + 10 * static_cast<double>(i);
+    add(answers, "mdm", i, kNoIntervention, em, em);
+    for (const Index level : {1, 2, 5}) {
+      const double keys = static_cast<double>(level);
+      add(answers, "mdm", i, fmt::format("mask-anchors={}", level).c_str(), em - 10 * keys, em);
+      add(answers, "mdm", i, fmt::format("mask-random={}", level).c_str(), em - 2 * keys, em);
+    }
+  }
+  add(answers, "mdm", 9, kNoIntervention, 0, 0);  // has not all levels: not counted
+  add(answers, "mdm", 9, "mask-anchors=1", 100, 100);
+  const InterventionResult result = make_intervention_result(answers, {}, kModels, conditions);
+  ASSERT_EQ(result.curves.size(), 1u) << "the control is no curve of its own, and the other model has none";
+  const DoseCurve& curve = result.curves[0];
+  EXPECT_EQ(curve.intervention, "mask-anchors");
+  EXPECT_EQ(curve.control, "mask-random");
+  EXPECT_NEAR(curve.slope.mean, -10, 1e-9);
+  EXPECT_EQ(curve.slope.n, 4);
+  EXPECT_NEAR(curve.control_slope->mean, -2, 1e-9);
+  EXPECT_NEAR(curve.slope_beyond->mean, -8, 1e-9);
+  ASSERT_EQ(curve.points.size(), 3u);
+  EXPECT_EQ(curve.points[2].level, 5);
+  EXPECT_NEAR(curve.points[2].change->mean, -50, 1e-9);
+  EXPECT_NEAR(curve.points[2].control_change->mean, -10, 1e-9);
+  const std::string csv = intervene_csv(result);
+  EXPECT_NE(csv.find("\nmdm,mask-anchors,mask-random,em_slope,,,4,-10,"), csv.npos) << csv;
+  EXPECT_NE(csv.find("\nmdm,mask-anchors,mask-random,em_slope,,mask-random,4,-8,"), csv.npos) << csv;
+}
+
+TEST(DoseResponse, NeedsTwoLevels) {
+  const InterventionResult one = make_intervention_result(
+      made_answers(), {}, kModels,
+      std::vector<InterventionCondition>{{.name = kNoIntervention},
+                                         {.name = kCut, .control = kRandom, .kind = "cut-heads", .level = 4},
+                                         {.name = kRandom, .kind = "cut-random", .level = 4}});
+  EXPECT_TRUE(one.curves.empty());
+}
+
 TEST(InterventionTable, OffersTheScoresOfEverySampleUnderEveryConditionToTheClaims) {
   const InterventionResult result = make_intervention_result(made_answers(), {}, kModels, kConditions);
   const auto& columns = result.samples.columns();

@@ -58,7 +58,7 @@ double sum_over(std::span<const double> values, std::span<const Index> keys) {
   return sum;
 }
 
-[[maybe_unused]] bool holds(std::span<const Index> ascending, Index key) {
+[[maybe_unused]] bool among(std::span<const Index> ascending, Index key) {
   return std::ranges::binary_search(ascending, key);
 }
 
@@ -85,8 +85,8 @@ bool add_risen(std::span<const double> received, const FrozenAnchors& frozen, Pi
   std::vector<Index> risen;
   for (Index j = 0; j < std::ssize(received); ++j) {
     const auto at = static_cast<std::size_t>(j);
-    if (received[at] <= layer.level[at] || holds(layer.pressed, j)) continue;
-    if (!holds(frozen.positions, j) && !holds(frozen.receivers, j)) risen.push_back(j);
+    if (received[at] <= layer.level[at] || among(layer.pressed, j)) continue;
+    if (!among(frozen.positions, j) && !among(frozen.receivers, j)) risen.push_back(j);
   }
   std::vector<Index> merged;
   std::ranges::merge(layer.pressed, risen, std::back_inserter(merged));
@@ -165,7 +165,7 @@ bool begin_layer(const LayerView& view, std::vector<double> free, std::optional<
   memory.pinned.step = memory.pinned.odds;
   memory.pinned.free = std::move(free);
   for (const Index j : own) {
-    if (!holds(frozen->positions, j) && !holds(frozen->receivers, j)) memory.pinned.pressed.push_back(j);
+    if (!among(frozen->positions, j) && !among(frozen->receivers, j)) memory.pinned.pressed.push_back(j);
   }
   if (memory.pinned.pressed.empty()) return false;
   memory.pinned.level = levels_of(view, memory.pinned.free, rule);
@@ -272,7 +272,7 @@ bool press_anchors(const LayerView& view, Index round, SampleMemory& memory, Lay
   for (Index j = 0; j < view.N; ++j) {
     const auto at = static_cast<std::size_t>(j);
     const double allowed = view.null[at] + frozen->threshold;
-    if (received[at] <= allowed || holds(frozen->positions, j)) continue;
+    if (received[at] <= allowed || among(frozen->positions, j)) continue;
     if (change.hides(view.heads, j)) continue;  // above by rounding alone
     again = true;
     if (std::ranges::find(layer.pressed, j) == layer.pressed.end()) layer.pressed.push_back(j);

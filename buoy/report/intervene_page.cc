@@ -6,6 +6,7 @@
 
 #include "buoy/base/error.h"
 #include "buoy/io/file.h"
+#include "buoy/report/intervene_dose.h"
 #include "buoy/report/number_text.h"
 #include "buoy/report/page_parts.h"
 #include "buoy/report/seen_lines.h"
@@ -186,6 +187,9 @@ std::vector<Section> intervene_sections(const InterventionResult& result, const 
           "untouched. What an intervention does beyond its control is due to what it touches."};
   for (const StudyFigure& f : change_figures(result, writer)) writer.add(answers, "interventions", f);
   for (const Score& score : kScores) answers.blocks.push_back(score_table(result, score));
+  for (const StudyFigure& f : dose_response_figures(result, writer)) writer.add(answers, "interventions", f);
+  for (Block& block : dose_response_tables(result)) answers.blocks.push_back(std::move(block));
+  for (Block& block : dose_tables(result)) answers.blocks.push_back(std::move(block));
   std::vector<Section> sections = {std::move(answers)};
   std::vector<Block> seen = seen_tables(result);
   if (seen.empty()) return sections;

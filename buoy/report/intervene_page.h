@@ -10,9 +10,9 @@
 
 namespace buoy {
 
-// Draws the figures "interventions*" and returns the sections: "interventions" and, where attention was
-// traced, "interventions-seen". Nothing for a result without rows. Throws Error naming what cannot be
-// written.
+// Draws the figures "interventions*" and returns the sections: "interventions", with doses and what more of
+// it does, and, where attention was traced, "interventions-seen". Nothing for a result without rows. Throws
+// Error naming what cannot be written.
 std::vector<Section> intervene_sections(const InterventionResult& result, const FigureWriter& writer);
 
 struct InterveneReport {

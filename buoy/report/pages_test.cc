@@ -322,6 +322,47 @@ TEST(IntervenePage, PutsTheControlBesideTheIntervention) {
                                       "−0.300 [−0.310, −0.290]"}));
 }
 
+TEST(IntervenePage, ShowsLevelsAndDosesBesideThoseOfTheControl) {
+  const TempDir dir;
+  InterventionResult result = some_interventions();
+  DoseCurve curve{.model = "mdm",
+                  .intervention = "mask-anchors",
+                  .control = "mask-random",
+                  .points = {{.level = 1, .change = summary(-5, 2), .control_change = summary(-1, 2)},
+                             {.level = 5, .change = summary(-30, 5), .control_change = summary(-10, 5)}},
+                  .slope = summary(-6, 1)};
+  curve.control_slope = summary(-2, 1);
+  curve.slope_beyond = summary(-4, 1);
+  result.curves = {curve};
+  for (const std::size_t i : {1, 2}) {
+    Summary dose = summary(i == 1 ? 0.2 : 0.1, 0.01, 8);
+    dose.quantity = "dose_mass";
+    result.rows[i].seen.push_back(dose);
+  }
+  const std::vector<Section> sections = intervene_sections(result, writer_in(dir));
+  EXPECT_EQ(figures_in(sections[0]), 2);
+  std::vector<std::vector<std::string>> rows;
+  for (const Block& block : sections[0].blocks) {
+    if (const auto* table = std::get_if<TableBlock>(&block)) {
+      rows.insert(rows.end(), table->rows.begin(), table->rows.end());
+    }
+  }
+  const std::vector<std::string> slopes = {"mdm",
+                                           "mask-anchors",
+                                           "0, 1, 5",
+                                           "20",
+                                           "−6.000 [−7.000, −5.000]",
+                                           "mask-random",
+                                           "−2.000 [−3.000, −1.000]",
+                                           "−4.000 [−5.000, −3.000]"};
+  EXPECT_NE(std::ranges::find(rows, slopes), rows.end());
+  const std::vector<std::string> doses = {
+      "mdm",           "mask-anchors=5",      "attention moved", "0.200 [0.190, 0.210]",
+      "mask-random=5", "0.100 [0.090, 0.110]"};
+  EXPECT_NE(std::ranges::find(rows, doses), rows.end());
+  EXPECT_EQ(read_file(dir / "out/figures/interventions_levels.csv").substr(0, 6), "panel,");
+}
+
 TEST(IntervenePage, WithoutTracesThereIsNoSecondSection) {
   const TempDir dir;
   InterventionResult result = some_interventions();

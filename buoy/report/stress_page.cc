@@ -132,6 +132,38 @@ std::vector<Block> difference_table(const StressResult& result) {
   return {std::move(table)};
 }
 
+// What stress costs a model more under an intervention than without it, and than under its control.
+std::vector<Block> intervened_table(const StressResult& result) {
+  TableBlock table{
+      .caption =
+          "Under interventions: exact match against the same model, item by item, in points with 95 % "
+          "bootstrap intervals over questions.",
+      .columns = {{.name = "level"},
+                  {.name = "data"},
+                  {.name = "model"},
+                  {.name = "intervention"},
+                  {.name = "against", .definition = "the model untouched (none), or under the control"}},
+      .rows = {}};
+  table.columns.push_back(number_column("n"));
+  table.columns.push_back(number_column("EM", "points more or less at this level"));
+  table.columns.push_back(number_column(
+      "lost more",
+      "points lost since the first level, beyond what is lost without: above 0 it makes less robust"));
+  for (const IntervenedStress& i : result.intervened) {
+    for (const Summary& score : i.summaries) {
+      if (score.quantity != "em") continue;
+      const auto loss = std::ranges::find_if(
+          i.summaries, [&](const Summary& s) { return s.quantity == "em_loss" && s.part == score.part; });
+      table.rows.push_back({score.part, i.data, i.model, i.intervention,
+                            i.against.empty() ? "none" : i.against, fmt::to_string(score.n),
+                            change_text(score, Digits::kPercent),
+                            loss != i.summaries.end() ? change_text(*loss, Digits::kPercent) : "–"});
+    }
+  }
+  if (table.rows.empty()) return {};
+  return {std::move(table)};
+}
+
 void add_figures(Section& section, const std::vector<StudyFigure>& figures, const FigureWriter& writer) {
   for (const StudyFigure& f : figures) writer.add(section, "stress", f);
 }
@@ -152,6 +184,7 @@ Section overview(const StressResult& result, const FigureWriter& writer) {
           "losses beside the score without stress."};
   add_figures(section, worst_loss_figure(result, writer), writer);
   add_blocks(section, difference_table(result));
+  add_blocks(section, intervened_table(result));
   const std::vector<std::string> models = names_in(result.curves, &StressCurve::model);
   if (models.size() > kMostStressModels) {
     section.blocks.push_back(
@@ -198,6 +231,7 @@ void write_stress(const StressResult& result, const StressReport& report, const 
       report.command));
   write_file_atomically(directory / "stress.csv", stress_csv(result));
   write_file_atomically(directory / "robustness.csv", robustness_csv(result));
+  if (!result.intervened.empty()) write_file_atomically(directory / "intervened.csv", intervened_csv(result));
   save_page(page, directory / "report.html");
 }
 

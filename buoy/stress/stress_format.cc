@@ -123,6 +123,21 @@ std::string robustness_csv(const StressResult& result) {
   return out;
 }
 
+std::string intervened_csv(const StressResult& result) {
+  std::string out = "stressor,data,model,intervention,against,level,quantity,n,mean,lo,hi\n";
+  for (const IntervenedStress& i : result.intervened) {
+    for (const Summary& s : i.summaries) {
+      if (s.quantity == "same_prompt") continue;
+      const std::size_t equals = s.part.find('=');  // "irrelevant=0.4", or "irrelevant" of a slope
+      out += fmt::format(
+          "{},{},{},{},{},{},{},{}\n", s.part.substr(0, equals), csv_field(i.data), csv_field(i.model),
+          csv_field(i.intervention), csv_field(i.against.empty() ? "none" : i.against),
+          csv_field(equals == std::string::npos ? "" : s.part.substr(equals + 1)), s.quantity, numbers(&s));
+    }
+  }
+  return out;
+}
+
 std::string stress_text(const StressResult& result) {
   std::vector<Cells> rows = {
       {"stressor", "data", "model", "n", "baseline", "worst level", "there", "loss, paired", "slope", ""}};
@@ -136,6 +151,19 @@ std::string stress_text(const StressResult& result) {
     }
   }
   std::string out = "Robustness: exact match in %, losses in points, 95 % intervals\n" + align(rows, 3);
+  std::vector<Cells> under = {{"level", "data", "model", "intervention", "against", "n", "EM lost more"}};
+  for (const IntervenedStress& i : result.intervened) {
+    for (const Summary& s : i.summaries) {
+      if (s.quantity != "em_loss") continue;
+      under.push_back({s.part, i.data, i.model, i.intervention, i.against.empty() ? "none" : i.against,
+                       fmt::to_string(s.n), with_interval(s, "+")});
+    }
+  }
+  if (under.size() > 1) {
+    out +=
+        "Under interventions: what stress costs more than it costs the same model without, points, paired\n" +
+        align(under, 5);
+  }
   if (stale.size() > 1) {
     out += "Stale answers: what the collection said before it changed\n" + align(stale, 4);
   }

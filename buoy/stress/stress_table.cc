@@ -174,6 +174,10 @@ StressCurve make_curve(const std::vector<StressLevel>& levels, const std::vector
 
 }  // namespace
 
+std::string intervened_name(const std::string& model, const std::string& intervention) {
+  return model + " + " + intervention;
+}
+
 SampleTable stress_samples(const std::vector<SampleResult>& results, const StressOrder& order) {
   std::map<SampleKey, Conditions> samples;
   for (const SampleResult& r : results) samples[sample_of(r)].emplace(r.key.condition, &r);
@@ -195,6 +199,26 @@ SampleTable stress_samples(const std::vector<SampleResult>& results, const Stres
   }
   return table;
 }
+
+namespace {
+
+std::vector<IntervenedStress> compare_intervened(const SampleTable& samples, const StressOrder& order) {
+  std::vector<IntervenedStress> all;
+  for (const StressData& data : order.data) {
+    for (const StressIntervention& i : order.interventions) {
+      const std::string under = intervened_name(i.model, i.intervention);
+      const auto add = [&](const std::string& against, const std::string& other) {
+        std::vector<Summary> found = paired_differences(samples, {.a = under, .b = other, .data = data.name});
+        if (!found.empty()) all.push_back({i.model, i.intervention, against, data.name, std::move(found)});
+      };
+      add("", i.model);
+      if (!i.control.empty()) add(i.control, intervened_name(i.model, i.control));
+    }
+  }
+  return all;
+}
+
+}  // namespace
 
 StressResult make_stress_result(const std::vector<SampleResult>& results, const StressOrder& order) {
   StressResult made{.samples = stress_samples(results, order)};
@@ -224,6 +248,7 @@ StressResult make_stress_result(const std::vector<SampleResult>& results, const 
       if (!difference.summaries.empty()) made.differences.push_back(std::move(difference));
     }
   }
+  made.intervened = compare_intervened(made.samples, order);
   return made;
 }
 

@@ -39,10 +39,21 @@ struct StressDifference {
   std::vector<Summary> summaries;
 };
 
+// A model under an intervention against itself, or against itself under the intervention's control, on the
+// items that both have: with − without of every quantity of stress_samples(). Of em_loss it is what stress
+// costs more.
+struct IntervenedStress {
+  std::string model, intervention;
+  std::string against;  // the control; empty: the model untouched
+  std::string data;
+  std::vector<Summary> summaries;
+};
+
 struct StressResult {
   SampleTable samples;
   std::vector<StressCurve> curves;            // by stressor, data, model, in the orders given
   std::vector<StressDifference> differences;  // the first model against each other one, by data
+  std::vector<IntervenedStress> intervened;   // by data, in the order given
 };
 
 // A dataset as it was before any stress.
@@ -51,10 +62,19 @@ struct StressData {
   std::span<const QaItem> items;
 };
 
+// An intervention that a model went through, whose results stand under intervened_name().
+struct StressIntervention {
+  std::string model, intervention;
+  std::string control;  // another of the list; empty: it has none
+};
+std::string intervened_name(const std::string& model,
+                            const std::string& intervention);  // "MODEL + INTERVENTION"
+
 struct StressOrder {
-  std::vector<std::string> models;
+  std::vector<std::string> models;  // with those under interventions
   std::vector<StressData> data;
   std::vector<StressLevel> levels;  // those of a stressor together, its baseline first
+  std::vector<StressIntervention> interventions = {};
 };
 
 // One row of numbers per sample (model, data, task, item), from results whose condition is a level's name();
@@ -79,6 +99,11 @@ std::string stress_csv(const StressResult& result);
 // One line per curve and score: baseline, worst level and the score there, its paired loss, the slope, and
 // the first model's slope − this one's, each with n and interval; what does not exist is empty.
 std::string robustness_csv(const StressResult& result);
+
+// What an intervention changes at every level: scores, losses and slopes, against the model untouched
+// (`against` is "none") and against its control. Lines of
+// stressor,data,model,intervention,against,level,quantity,n,mean,lo,hi.
+std::string intervened_csv(const StressResult& result);
 
 // The robustness summary for a terminal.
 std::string stress_text(const StressResult& result);

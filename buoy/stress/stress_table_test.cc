@@ -148,6 +148,39 @@ TEST_F(StressTable, ModelsArePairedByItem) {
   EXPECT_EQ(slope->n, 2);
 }
 
+TEST_F(StressTable, AnInterventionIsComparedWithTheModelItselfAndWithItsControl) {
+  order_.models = {"a", "a + pin", "a + random"};
+  order_.interventions = {{"a", "pin", "random"}, {"a", "random", ""}};
+  for (const Index item : {0, 1}) {
+    add_item("a", item, {1, 1, 1});              // loses nothing
+    add_item("a + pin", item, {1, 1, 0});        // loses all at the last level
+    add_item("a + random", item, {1, 1, 0.25});  // loses three quarters
+  }
+  const StressResult made = make_stress_result(results_, order_);
+  ASSERT_EQ(made.intervened.size(), 3u) << "pin against none and random, random against none";
+  const auto lost_more = [&](std::size_t which) {
+    const auto& all = made.intervened[which].summaries;
+    const auto found = std::ranges::find_if(all, [&](const Summary& s) {
+      return s.quantity == "em_loss" && s.part == order_.levels.back().name();
+    });
+    EXPECT_NE(found, all.end());
+    return found->mean;
+  };
+  EXPECT_EQ(made.intervened[0].against, "");
+  EXPECT_NEAR(lost_more(0), 100, kExact);
+  EXPECT_EQ(made.intervened[1].against, "random");
+  EXPECT_NEAR(lost_more(1), 25, kExact);
+  EXPECT_EQ(made.intervened[2].intervention, "random");
+  EXPECT_NEAR(lost_more(2), 75, kExact);
+  const std::string level = order_.levels.back().text, csv = intervened_csv(made);
+  EXPECT_NE(csv.find("irrelevant,set,a,pin,random," + level + ",em_loss,2,25,25,25\n"), std::string::npos)
+      << csv;
+  EXPECT_NE(csv.find("irrelevant,set,a,pin,none," + level + ",em,2,-100,-100,-100\n"), std::string::npos)
+      << csv;
+  EXPECT_NE(csv.find("irrelevant,set,a,pin,none,,em_slope,"), std::string::npos) << csv;
+  EXPECT_NE(stress_text(made).find("Under interventions"), std::string::npos);
+}
+
 TEST_F(StressTable, IsWrittenWithEveryNumber) {
   add_item("a", 0, {1, 0.5, 0});
   add_item("b", 0, {1, 1, 1});

@@ -1,0 +1,20 @@
+// How much interventions did, and what more of it does: doses beside those of the controls, scores over
+// levels.
+#pragma once
+
+#include <vector>
+
+#include "buoy/intervene/intervene_table.h"
+#include "buoy/report/page_parts.h"
+
+namespace buoy {
+
+// The figure "interventions_levels" and a table of slopes; nothing where nothing was run at several levels.
+std::vector<StudyFigure> dose_response_figures(const InterventionResult& result, const FigureWriter& writer);
+std::vector<Block> dose_response_tables(const InterventionResult& result);
+
+// What was done in every condition, an intervention and its control on one line; nothing where nothing was
+// counted.
+std::vector<Block> dose_tables(const InterventionResult& result);
+
+}  // namespace buoy
