@@ -12,9 +12,9 @@ run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; echo "FAIL $*"; exit 1; }; 
 
 failed=0
 for model in mini-mdm mini-arm; do
-  settings=(--gen-length 8 --limit 2 --per-head --record received,flow,answer,qk,keys)
-  [ $model = mini-mdm ] && settings+=(--steps 8)
-  run "$buoy" trace --model $model --data "$root/data/micro_test.jsonl" "${settings[@]}" -o "$work/$model"
+  settings=(--gen-length 16 --limit 2 --per-head --record received,flow,answer,qk,keys)
+  [ $model = mini-mdm ] && settings+=(--steps 16)
+  run "$buoy" trace --model $model --data "$root/data/micro_study.jsonl" "${settings[@]}" -o "$work/$model"
   run "$buoy" analyze "$work/$model" -o "$work/$model-tables"
   files=()
   for trace in "$work/$model"/*.npz; do
