@@ -196,6 +196,7 @@ expect 2 'out of range, expected from 0 to 1' stress irrelevant=0,1.5 -o "$work/
 expect 2 'gold' stress gold-position=1 -m mini-arm --data "$work/kilt.jsonl" --format kilt -o "$work/none"
 expect 2 'is given twice' stress irrelevant=0 irrelevant=0.5 -m mini-arm "${quick[@]}" -o "$work/none"
 expect 0 'mini-arm \+ mask-bos' stress gold-position=1,2 --k 5 --intervene mask-bos -m mini-arm "${quick[@]}" -o "$work/masked"
+[ -s "$work/masked/intervened.csv" ] || note "stress --intervene did not write intervened.csv"
 expect 0 'mask-random=1 ' intervene mask-bos -m mini-arm "${quick[@]}" -o "$work/intervene"
 for file in report.html interventions.csv figures/interventions.svg; do
   [ -s "$work/intervene/$file" ] || note "intervene did not write $file"
@@ -207,6 +208,7 @@ expect 2 'acts on heads 40, but mini-arm has heads 0 to' intervene mask-bos --at
 expect 2 'ranks heads on items that are not evaluated' intervene cut-heads=1 -m mini-arm --gen-length 4 -o "$work/none"
 expect 2 'no effect with --no-trace' intervene mask-bos --no-trace --only drift -m mini-arm -o "$work/none"
 expect 2 'one half of such a pass' intervene mask-bos --cfg-scale 1 -o "$work/none"
+expect 2 'spare-evidence has no effect without mask-anchors' intervene mask-bos --spare-evidence -m mini-arm -o "$work/none"
 expect 2 'pin-epsilon has no effect without pin-anchors or press-anchors' intervene mask-bos --pin-epsilon 2 -m mini-arm -o "$work/none"
 expect 2 'at-layers has no effect without an intervention' stress --at-layers 1 -m mini-arm "${quick[@]}" -o "$work/none"
 expect 2 'steps=4 means nothing to mini-arm' stress steps=4 -m mini-arm "${quick[@]}" -o "$work/none"
