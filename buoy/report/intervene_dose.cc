@@ -61,7 +61,7 @@ const InterventionRow* row_named(const InterventionResult& result, const std::st
   return found == result.rows.end() ? nullptr : &*found;
 }
 
-bool is_control(const InterventionResult& result, const InterventionRow& row) {
+bool controls_another(const InterventionResult& result, const InterventionRow& row) {
   return std::ranges::any_of(result.rows, [&](const InterventionRow& r) {
     return r.model == row.model && r.control == row.condition;
   });
@@ -133,7 +133,7 @@ std::vector<Block> dose_tables(const InterventionResult& result) {
   table.columns.push_back({.name = "control"});
   table.columns.push_back(number_column("its dose"));
   for (const InterventionRow& row : result.rows) {
-    if (is_control(result, row)) continue;
+    if (controls_another(result, row)) continue;
     const InterventionRow* control =
         row.control.empty() ? nullptr : row_named(result, row.model, row.control);
     for (const DoseText& text : kDoseTexts) {
