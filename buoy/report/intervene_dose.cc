@@ -31,6 +31,7 @@ std::string slope_text(const std::optional<Summary>& s) {
 struct DoseText {
   Quantity quantity;
   const char *label, *definition;
+  double scale = 1;  // of the number on the page
 };
 constexpr DoseText kDoseTexts[] = {
     {{"dose_keys", "hidden"}, "keys hidden", "per layer and pass"},
@@ -38,7 +39,7 @@ constexpr DoseText kDoseTexts[] = {
     {{"dose_keys", "pressed"}, "keys pressed", "per layer and pass"},
     {{"dose_keys", "raised"}, "keys raised", "per layer and pass that presses any, else 0"},
     {{"dose_bias", ""}, "mean |bias|", "of the keys pressed and raised"},
-    {{"dose_mass", ""}, "attention moved", "share of all attention, per layer and pass"},
+    {{"dose_mass", ""}, "attention moved, %", "of all attention, per layer and pass", 100},
     {{"dose_unsettled", ""}, "out of reach", "share of layers and passes that were left as they are"},
     {{"dose_unmatched", "third"}, "another third", "share of stand-ins in another third of the places"},
     {{"dose_unmatched", "region"}, "another region", "share of stand-ins in another kind of region"},
@@ -59,6 +60,21 @@ const InterventionRow* row_named(const InterventionResult& result, const std::st
   const auto found = std::ranges::find_if(
       result.rows, [&](const InterventionRow& r) { return r.model == model && r.condition == condition; });
   return found == result.rows.end() ? nullptr : &*found;
+}
+
+std::string dose_text(const Summary* dose, double scale) {
+  if (dose == nullptr) return "–";
+  Summary shown = *dose;
+  shown.mean *= scale;
+  if (shown.lo) shown.lo = *shown.lo * scale;
+  if (shown.hi) shown.hi = *shown.hi * scale;
+  return interval_text(shown);
+}
+
+// Who gave way in nothing need not be told so line by line.
+bool worth_a_line(const Summary* own, const Summary* other) {
+  if (own == nullptr && other == nullptr) return false;
+  return own != nullptr || other->quantity != "dose_unmatched" || other->mean > 0;
 }
 
 bool controls_another(const InterventionResult& result, const InterventionRow& row) {
@@ -126,7 +142,7 @@ std::vector<Block> dose_tables(const InterventionResult& result) {
   TableBlock table{
       .caption =
           "Dose: what was done while the answers were written, means over layers and samples with 95 % "
-          "bootstrap intervals.",
+          "bootstrap intervals. Stand-ins are like their keys in all that is not listed.",
       .columns = {{.name = "model"}, {.name = "intervention"}, {.name = "what"}},
       .rows = {}};
   table.columns.push_back(number_column("dose"));
@@ -138,10 +154,9 @@ std::vector<Block> dose_tables(const InterventionResult& result) {
         row.control.empty() ? nullptr : row_named(result, row.model, row.control);
     for (const DoseText& text : kDoseTexts) {
       const Summary *own = dose_of(&row, text.quantity), *other = dose_of(control, text.quantity);
-      if (own == nullptr && other == nullptr) continue;
-      table.rows.push_back({row.model, row.condition, text.label, own != nullptr ? interval_text(*own) : "–",
-                            row.control.empty() ? "–" : row.control,
-                            other != nullptr ? interval_text(*other) : "–"});
+      if (!worth_a_line(own, other)) continue;
+      table.rows.push_back({row.model, row.condition, text.label, dose_text(own, text.scale),
+                            row.control.empty() ? "–" : row.control, dose_text(other, text.scale)});
       table.row_definitions.emplace_back(text.definition);
     }
   }

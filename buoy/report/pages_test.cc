@@ -357,8 +357,8 @@ TEST(IntervenePage, ShowsLevelsAndDosesBesideThoseOfTheControl) {
                                            "−4.000 [−5.000, −3.000]"};
   EXPECT_NE(std::ranges::find(rows, slopes), rows.end());
   const std::vector<std::string> doses = {
-      "mdm",           "mask-anchors=5",      "attention moved", "0.200 [0.190, 0.210]",
-      "mask-random=5", "0.100 [0.090, 0.110]"};
+      "mdm",           "mask-anchors=5",        "attention moved, %", "20.000 [19.000, 21.000]",
+      "mask-random=5", "10.000 [9.000, 11.000]"};
   EXPECT_NE(std::ranges::find(rows, doses), rows.end());
   EXPECT_EQ(read_file(dir / "out/figures/interventions_levels.csv").substr(0, 6), "panel,");
 }
