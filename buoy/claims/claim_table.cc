@@ -29,7 +29,9 @@ constexpr std::string_view kFlowContrast =
 constexpr std::string_view kFlowWhy = "a tenth more than a passage draws by standing there";
 constexpr std::string_view kFlowCaveat =
     "Places within a third are taken as alike, and attention is not information: a head may look at a "
-    "passage and write nothing of it.";
+    "passage and write nothing of it. The log was taken after a first run of a few questions, in which the "
+    "ratio "
+    "itself had no mean under recency; all else was fixed before.";
 constexpr std::string_view kNoGold = "a passage that is not gold in the same place: 0";
 
 // The same claim for each third of the places.

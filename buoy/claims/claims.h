@@ -87,7 +87,7 @@ struct Paper {
 std::span<const Paper> papers();
 
 // The table, paper by paper, in the order of the page. Contrasts, directions and δ were fixed before any
-// result was looked at.
+// result was looked at; docs/decisions/0010 names what changed since.
 std::span<const Claim> claims();
 
 struct EvidenceModel {

@@ -271,7 +271,9 @@ Section claims_section(Results results, const FigureWriter& writer) {
       .title = "Contrast, nulls and least size of every claim",
       .explanation =
           "Each claim is one contrast, computed sample by sample, with a direction, a least size that "
-          "matters (δ) and the nulls that it must exceed, all fixed before any result was looked at. The "
+          "matters (δ) and the nulls that it must exceed, all fixed before any result was looked at; where "
+          "one has changed since, its "
+          "caveat says so. The "
           "verdict is a rule: supported when the 95 % interval of value − null lies beyond δ for the "
           "strictest null, not supported when it lies wholly short of it, else open; it holds for "
           "these models and these data. " +
