@@ -184,7 +184,7 @@ void emit_gold(Measurements& out, const Trace& trace, const LayerFlows& flows, P
   };
   add("gold_lift", -1, ratio_in(found));
   add("rollout_sensitivity", -1, forced(0, trace.L()));
-  for (Index l = 0; l < trace.L(); ++l) add("rollout_sensitivity", trace.layers[l], forced(l, l + 1));
+  for (Index l = 0; l < trace.L(); ++l) add("layer_sensitivity", trace.layers[l], forced(l, l + 1));
   out.push_back(
       {.quantity = "gold_top", .part = part, .value = gold_top(row(found, documents.answer), documents)});
 }

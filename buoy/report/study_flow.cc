@@ -57,9 +57,9 @@ std::string sensitivity_text(const StudyView& view, std::span<const StudiedModel
     if (measured == nullptr || forced == nullptr) continue;
     double least = forced->mean, most = least;
     bool any = false;
-    for (const Index layer : view.layers(model, {"rollout_sensitivity", pooling})) {
+    for (const Index layer : view.layers(model, {"layer_sensitivity", pooling})) {
       const double mean =
-          view.find(model, {.quantity = "rollout_sensitivity", .part = pooling, .layer = layer})->mean;
+          view.find(model, {.quantity = "layer_sensitivity", .part = pooling, .layer = layer})->mean;
       least = any ? std::min(least, mean) : mean;
       most = any ? std::max(most, mean) : mean;
       any = true;

@@ -64,7 +64,7 @@ def flow(sample):
             end = rollout(forced)[answer[0]]
             if end[others].any():
                 lift = gold_ratio(end, gold, others) / gold_ratio(null, gold, others)
-                yield "rollout_sensitivity", layer, -1, pooling, lift
+                yield "rollout_sensitivity" if layer < 0 else "layer_sensitivity", layer, -1, pooling, lift
         top = [r for r in documents if np.isclose(row[r], row[documents].max(), rtol=1e-9)]
         yield "gold_top", -1, -1, pooling, np.mean([r in gold for r in top])  # a tie counts in part
     if answer and gold and others:
