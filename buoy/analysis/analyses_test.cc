@@ -160,5 +160,20 @@ TEST(Analyses, ShareNoQuantityUnderTheSamePlace) {
   }
 }
 
+TEST(Analyses, WhatIsMeasuredPerLayerIsNotMeasuredForNone) {
+  // Means over layers stand beside what is of no one layer, under the same names.
+  Trace trace = uniform_trace();
+  spike_finished(trace, {7}, 0.5);
+  std::set<std::pair<std::string, std::string>> of_layers, of_none;
+  for (const Analysis& analysis : analyses()) {
+    for (const Measurement& m : measure(analysis, TraceWithNull(trace), {})) {
+      if (m.head < 0) (m.layer < 0 ? of_none : of_layers).insert({m.quantity, m.part});
+    }
+  }
+  EXPECT_GT(of_none.size(), 10u);
+  for (const auto& [quantity, part] : of_none)
+    EXPECT_FALSE(of_layers.contains({quantity, part})) << quantity << " " << part;
+}
+
 }  // namespace
 }  // namespace buoy

@@ -150,12 +150,12 @@ std::span<const double> row(const RegionFlow& flow, Index a) {
   return std::span(flow.share).subspan(a * K, K);
 }
 
-// With Answer's rows all on gold, evenly over its tokens, in every layer.
-LayerFlows forced_onto_gold(const Trace& trace, LayerFlows flows, Pooling pooling) {
+// With Answer's rows all on gold, evenly over its tokens, in recorded layers first … last − 1.
+LayerFlows forced_onto_gold(const Trace& trace, LayerFlows flows, Pooling pooling, Index first, Index last) {
   const Documents documents = documents_of(trace, flows.regions);
   const std::vector<Index> lengths = trace.regions.lengths();
   const Index K = flows.K();
-  for (Index l = 0; l < trace.L(); ++l) {
+  for (Index l = first; l < last; ++l) {
     const auto row = std::span(flows.share).subspan((l * K + documents.answer) * K, K);
     std::ranges::fill(row, 0.0);
     for (const Index k : documents.gold) {
@@ -175,12 +175,16 @@ void emit_gold(Measurements& out, const Trace& trace, const LayerFlows& flows, P
   };
   const RegionFlow found = roll(flows);
   const auto expected = ratio_in(roll(null_flows(trace, pooling)));
-  const auto add = [&](const char* quantity, std::optional<double> ratio) {
+  const auto add = [&](const char* quantity, Index layer, std::optional<double> ratio) {
     if (!ratio || !expected || *expected <= 0) return;
-    out.push_back({.quantity = quantity, .part = part, .value = *ratio / *expected});
+    out.push_back({.quantity = quantity, .layer = layer, .part = part, .value = *ratio / *expected});
   };
-  add("gold_lift", ratio_in(found));
-  add("rollout_sensitivity", ratio_in(roll(forced_onto_gold(trace, flows, pooling))));
+  const auto forced = [&](Index first, Index last) {
+    return ratio_in(roll(forced_onto_gold(trace, flows, pooling, first, last)));
+  };
+  add("gold_lift", -1, ratio_in(found));
+  add("rollout_sensitivity", -1, forced(0, trace.L()));
+  for (Index l = 0; l < trace.L(); ++l) add("layer_sensitivity", trace.layers[l], forced(l, l + 1));
   out.push_back(
       {.quantity = "gold_top", .part = part, .value = gold_top(row(found, documents.answer), documents)});
 }

@@ -43,9 +43,9 @@ RegionFlow region_flow(const Trace& trace, Pooling pooling);
 //   the null is
 //                   chance, not the luck of the first
 //   rollout_sensitivity  what gold_lift becomes when Answer sends all its attention to the gold documents,
-//   evenly
-//                        over their tokens, in every layer, and all other regions stay as measured. Nothing
-//                        where no flow is left for the other documents (a single layer)
+//                        evenly over their tokens, in every layer, and all else stays as measured. Nothing
+//                        where no flow is left for the other documents
+//   layer_sensitivity    the same, per layer: in this layer alone
 //   answer_to_gold  per layer, no part: that ratio in the layer's own flow, under `sum`, not divided by
 //   anything
 // and, on the passes that wrote the answer, all of direct_flow.h.

@@ -196,6 +196,25 @@ TEST(RolloutSensitivity, OfTwoLayersHasAClosedForm) {
   EXPECT_NEAR(value(trace, "rollout_sensitivity", "sum"), expected, 1e-4 * expected);
 }
 
+TEST(LayerSensitivity, ForcesThatLayerAlone) {
+  const Trace trace = uniform_trace({.L = 2});
+  // Forced below: half stays in Answer above and goes to gold below, by 1/2 each; what left above goes by
+  // length. Uniform shares: gold 4/24, another 4.5/24.
+  const auto lift = [](double gold, double other) { return gold / other / (4 / 4.5); };
+  const double by_length = 0.5 * (4.0 / 24), others = 0.5 * (4.5 / 24);
+  // Left above (1/2, by length): stays where it went by 1/2, or goes on by length; of what was still Answer's
+  // and of what came back to it (4/24), half is forced.
+  const double answer = 0.5 + 0.5 * 4 / 24;
+  const double gold = by_length * 0.5 + 0.5 * 20.0 / 24 * 0.5 * 4 / 24 + answer * 0.5;
+  const double other = others * 0.5 + 0.5 * 20.0 / 24 * 0.5 * 4.5 / 24;
+  EXPECT_NEAR(value(trace, "layer_sensitivity", "sum", 0), lift(gold, other), 1e-4);
+  // Forced above: half of Answer is gold's, of which half goes on by length; half is Answer's, and leaves
+  // below by length.
+  const double gold_above = 0.5 * (0.5 + 0.5 * 4 / 24) + 0.5 * 0.5 * 4 / 24;
+  const double other_above = 0.5 * 0.5 * 4.5 / 24 + 0.5 * 0.5 * 4.5 / 24;
+  EXPECT_NEAR(value(trace, "layer_sensitivity", "sum", 2), lift(gold_above, other_above), 1e-4);
+}
+
 TEST(RolloutSensitivity, DoesNotDependOnWhereTheAnswerLooked) {
   Trace trace = uniform_trace();
   set_random_flow(trace);

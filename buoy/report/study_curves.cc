@@ -113,13 +113,12 @@ std::vector<StudyFigure> key_figures(const StudyView& view) {
                                             {"the rest", {"key_change", "rest"}},
                                             {"after the commit − later", {"key_change", "settling"}}};
   return layer_curves(
-      view,
-      {.name = "key_change",
-       .y_title = "1 − cosine",
-       .caption =
-           "How far keys turn from a step to the next: the tenth that receives most attention, the rest, "
-           "and how much more a token's key turns right after it was written than later.",
-       .panels = kPanels});
+      view, {.name = "key_change",
+             .y_title = "",
+             .caption = "How far keys turn from a step to the next, 1 − cosine: the tenth that receives most "
+                        "attention, the rest, "
+                        "and how much more a token's key turns right after it was written than later.",
+             .panels = kPanels});
 }
 
 std::vector<StudyFigure> concentration_figures(const StudyView& view) {

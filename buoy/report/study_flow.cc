@@ -46,8 +46,8 @@ std::vector<std::string> gold_documents(const std::string& label) {
   return documents;
 }
 
-// What rollout can see at all: "… moves its gold lift from 1.010 [1.000, 1.020] to 1.090 [1.080, 1.100]
-// (mini-mdm)". Empty where it is not known.
+// What rollout can see at all: "… mini-mdm: from 1.010 [1.000, 1.020] to 1.070–1.120 when in one layer, to
+// 1.570 [1.500, 1.690] when in all". Empty where it is not known.
 std::string sensitivity_text(const StudyView& view, std::span<const StudiedModel> models,
                              const std::string& pooling) {
   std::string text;
@@ -55,12 +55,22 @@ std::string sensitivity_text(const StudyView& view, std::span<const StudiedModel
     const Summary* measured = view.find(model, {.quantity = "gold_lift", .part = pooling});
     const Summary* forced = view.find(model, {.quantity = "rollout_sensitivity", .part = pooling});
     if (measured == nullptr || forced == nullptr) continue;
-    text += fmt::format("{} from {} to {} ({})", text.empty() ? "" : ",", interval_text(*measured),
-                        interval_text(*forced), model.name);
+    double least = forced->mean, most = least;
+    bool any = false;
+    for (const Index layer : view.layers(model, {"layer_sensitivity", pooling})) {
+      const double mean =
+          view.find(model, {.quantity = "layer_sensitivity", .part = pooling, .layer = layer})->mean;
+      least = any ? std::min(least, mean) : mean;
+      most = any ? std::max(most, mean) : mean;
+      any = true;
+    }
+    text += fmt::format("{} {}: from {} to {}–{} when in one layer, to {} when in all",
+                        text.empty() ? "" : ";", model.name, interval_text(*measured), number_text(least),
+                        number_text(most), interval_text(*forced));
   }
   if (text.empty()) return text;
-  return " What rollout can see: sending all attention of the answer to gold, in every layer, moves the gold "
-         "lift" +
+  return " What rollout can see: how far sending all attention of the answer to gold would move the gold "
+         "lift." +
          text + ".";
 }
 
@@ -183,17 +193,23 @@ void append_distances(std::string& csv, const std::string& model, std::span<cons
 }  // namespace
 
 std::vector<StudyFigure> flow_figures(const StudyView& view) {
-  constexpr LayerCurves::Panel kDirect[] = {{"gold passage, per token", {"direct_passages", "gold"}},
-                                            {"other passages, per token", {"direct_passages", "other"}},
-                                            {"gold ÷ others", {"direct_gold_lift", ""}}};
+  constexpr LayerCurves::Panel kDirect[] = {{"gold passage", {"direct_passages", "gold"}},
+                                            {"other passages", {"direct_passages", "other"}}};
+  constexpr LayerCurves::Panel kDirectLift[] = {{"gold ÷ other passages", {"direct_gold_lift", ""}}};
   std::vector<StudyFigure> figures = layer_curves(
-      view, {.name = "flow_direct",
-             .y_title = "",
-             .caption =
-                 "Where the rows that write the answer look, in the pass that writes it: attention per token "
-                 "of the gold passage, of the other passages, and the one over the other. Dashed: under "
-                 "uniform attention.",
-             .panels = kDirect});
+      view,
+      {.name = "flow_direct",
+       .y_title = "attention per token",
+       .caption =
+           "Where the rows that write the answer look, in the pass that writes it: attention per token of "
+           "the gold passage and of the other passages. Dashed: under uniform attention.",
+       .panels = kDirect});
+  for (StudyFigure& f : layer_curves(view, {.name = "flow_direct_lift",
+                                           .y_title = "ratio",
+                                           .caption = "The one over the other; 1 is no preference.",
+                                           .panels = kDirectLift})) {
+    figures.push_back(std::move(f));
+  }
   for (const FlowKind& kind : kFlowKinds) {
     for (const StudiedModel& model : view.models()) add_matrices(view, model, kind, figures);
   }

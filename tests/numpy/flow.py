@@ -55,12 +55,16 @@ def flow(sample):
         null = rollout(pooled(sample.uniform(), pooling))[answer[0]]
         lift = gold_ratio(row, gold, others) / gold_ratio(null, gold, others)
         yield "gold_lift", -1, -1, pooling, lift
-        forced = np.array(layers)
-        forced[:, answer[0]] = 0
-        forced[:, answer[0], gold] = 1 / len(gold) if pooling == "per-token" else lengths[gold] / lengths[gold].sum()
-        if rollout(forced)[answer[0]][others].any():
-            ratio = gold_ratio(rollout(forced)[answer[0]], gold, others)
-            yield "rollout_sensitivity", -1, -1, pooling, ratio / gold_ratio(null, gold, others)
+        # All of the answer's attention on gold, in every layer and in each alone.
+        onto = np.zeros(len(names))
+        onto[gold] = 1 / len(gold) if pooling == "per-token" else lengths[gold] / lengths[gold].sum()
+        for layer, where in [(-1, slice(None)), *zip(sample.layers, range(len(layers)))]:
+            forced = np.array(layers)
+            forced[where, answer[0]] = onto
+            end = rollout(forced)[answer[0]]
+            if end[others].any():
+                lift = gold_ratio(end, gold, others) / gold_ratio(null, gold, others)
+                yield "rollout_sensitivity" if layer < 0 else "layer_sensitivity", layer, -1, pooling, lift
         top = [r for r in documents if np.isclose(row[r], row[documents].max(), rtol=1e-9)]
         yield "gold_top", -1, -1, pooling, np.mean([r in gold for r in top])  # a tie counts in part
     if answer and gold and others:
