@@ -63,8 +63,22 @@ def verdicts(buoy, models, output):
         return {(row["claim"], row["model"]): row["verdict"] for row in csv.DictReader(file)}
 
 
-def main(program, *flags):
+def compare(planted, twins):
+    """What is amiss, and the rows of the table."""
     failures, rows = [], []
+    for claim, (present, absent) in CLAIMS.items():
+        for model in present + absent:
+            verdict = planted.get((claim, model), "no verdict")
+            if (verdict == "supported") != (model in present):
+                failures.append(f"{claim}: {model}: {verdict}")
+        shown = [", ".join(f"`{m}`: {planted.get((claim, m), 'no verdict')}" for m in side) or "–" for side in (present, absent)]
+        rows.append([f"`{claim}`", *shown])
+    supported = sorted(key for key, verdict in twins.items() if verdict == "supported")
+    failures += [f"{claim}: supported on {model}" for claim, model in supported]
+    return failures, rows
+
+
+def main(program, *flags):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         build(folder, QUESTIONS)
@@ -73,15 +87,7 @@ def main(program, *flags):
             buoy("shuffle", "--model", folder / model, "--seed", SEED, "-o", f"{model}-twin")
         planted = verdicts(buoy, MODELS, "planted")
         twins = verdicts(buoy, [f"{model}-twin" for model in MODELS], "twins")
-    for claim, (present, absent) in CLAIMS.items():
-        for model in present + absent:
-            verdict = planted.get((claim, model), "no verdict")
-            if (verdict == "supported") != (model in present):
-                failures.append(f"{claim}: {model}: {verdict}")
-        of_twins = [model for (c, model), verdict in twins.items() if c == claim and verdict == "supported"]
-        failures += [f"{claim}: supported on {model}" for model in of_twins]
-        shown = [", ".join(f"`{m}`: {planted.get((claim, m), 'no verdict')}" for m in side) or "–" for side in (present, absent)]
-        rows.append([f"`{claim}`", *shown, ", ".join(of_twins) or "none"])
+    failures, rows = compare(planted, twins)
     failures += compare_tables(DOCUMENT, {"claims": rows}, write="--write" in flags)
     print("\n".join(f"FAIL {line}" for line in failures) or f"{len(CLAIMS)} claims, supported where planted and nowhere else")
     return 1 if failures else 0
