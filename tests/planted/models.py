@@ -138,7 +138,7 @@ def moving_heads():
     layers = [[counting()]]
     for layer in range(1, LAYERS):
         layers.append([moving(layer % 2, "place"), moving(layer % 2, "place")])
-    for layer in layers[-2:]:
+    for layer in layers[2:]:
         layer += [Head(), turning()]
     for head in layers[-1][:2]:
         head.query.append({"one": HOLD})
