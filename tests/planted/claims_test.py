@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One study of all planted models, one of their twins: every claim is supported where it was planted, and nowhere else.
+"""One study of all planted models, one of their twins: claims are supported where they were planted, and nowhere else.
 
     claims_test.py BUOY          compares with the table of docs/planted.md
     claims_test.py BUOY --write  writes it
@@ -19,6 +19,9 @@ from world import GOLD_PLACES, WRITTEN
 
 QUESTIONS = 12
 SEED = 1  # of the twins
+# None should be supported on a twin. These are: faults that are known and not mended (docs/planted.md). One more fails the test, and
+# so does one that is gone and still stands here.
+KNOWN_FAULTS = {("deep-sharper", "reader-twin"), ("settles-after-commit", "sink-twin")}
 
 # Claim: the models (each against sink-causal) that were built to bear it out, and those built not to. Others are not asked: what was
 # planted for another end may bear it out by the way, or not.
@@ -63,8 +66,24 @@ def verdicts(buoy, models, output):
         return {(row["claim"], row["model"]): row["verdict"] for row in csv.DictReader(file)}
 
 
-def main(program, *flags):
+def compare(planted, twins):
+    """What is amiss, and the rows of the table."""
     failures, rows = [], []
+    for claim, (present, absent) in CLAIMS.items():
+        for model in present + absent:
+            verdict = planted.get((claim, model), "no verdict")
+            if (verdict == "supported") != (model in present):
+                failures.append(f"{claim}: {model}: {verdict}")
+        of_twins = [f"`{model}`" for (c, model), verdict in twins.items() if c == claim and verdict == "supported"]
+        shown = [", ".join(f"`{m}`: {planted.get((claim, m), 'no verdict')}" for m in side) or "–" for side in (present, absent)]
+        rows.append([f"`{claim}`", *shown, ", ".join(of_twins) or "none"])
+    on_twins = {key for key, verdict in twins.items() if verdict == "supported"}
+    failures += [f"{claim}: supported on {model}" for claim, model in sorted(on_twins - KNOWN_FAULTS)]
+    failures += [f"{claim}: no longer supported on {model}: strike it out" for claim, model in sorted(KNOWN_FAULTS - on_twins)]
+    return failures, rows
+
+
+def main(program, *flags):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         build(folder, QUESTIONS)
@@ -73,17 +92,9 @@ def main(program, *flags):
             buoy("shuffle", "--model", folder / model, "--seed", SEED, "-o", f"{model}-twin")
         planted = verdicts(buoy, MODELS, "planted")
         twins = verdicts(buoy, [f"{model}-twin" for model in MODELS], "twins")
-    for claim, (present, absent) in CLAIMS.items():
-        for model in present + absent:
-            verdict = planted.get((claim, model), "no verdict")
-            if (verdict == "supported") != (model in present):
-                failures.append(f"{claim}: {model}: {verdict}")
-        of_twins = [model for (c, model), verdict in twins.items() if c == claim and verdict == "supported"]
-        failures += [f"{claim}: supported on {model}" for model in of_twins]
-        shown = [", ".join(f"`{m}`: {planted.get((claim, m), 'no verdict')}" for m in side) or "–" for side in (present, absent)]
-        rows.append([f"`{claim}`", *shown, ", ".join(of_twins) or "none"])
+    failures, rows = compare(planted, twins)
     failures += compare_tables(DOCUMENT, {"claims": rows}, write="--write" in flags)
-    print("\n".join(f"FAIL {line}" for line in failures) or f"{len(CLAIMS)} claims, supported where planted and nowhere else")
+    print("\n".join(f"FAIL {line}" for line in failures) or f"{len(CLAIMS)} claims, supported where planted; on twins {len(KNOWN_FAULTS)} known faults")
     return 1 if failures else 0
 
 

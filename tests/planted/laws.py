@@ -71,7 +71,7 @@ def reader(s):
     late = np.array([topic in LATE for topic in TOPICS])
     written = AMPLITUDE["asked amber"]**2 * asked @ asked + s.counted()
     a = shrink(written)
-    scores[1, 0] = a * (MATCH * (asked * late) @ topics + 2 * MATCH * s["early"] + s.parabola())
+    scores[1, 0] = a * MATCH * ((asked * late) @ topics + 2 * s["early"])
     scores[2, 3] = a * DORMANT * s["bos"]
     scores[3, :2] = a * FADE * USUAL_LENGTH * s.m / s.N * s["ask"]
     scores[4, 0] = a * (MATCH * (known + s["answer"]) + s.parabola())

@@ -29,16 +29,19 @@ CHANNEL = {name: i for i, name in enumerate(AMPLITUDE)}
 # Scores.
 SINK, DORMANT, HOLD, MOVE_FLOOR, MOVE_WIDTH, ASK, MATCH, FADE = 9.0, 16.0, 50.0, 8.0, 20.0, 12.0, 10.0, 1.5
 STOP_LENGTH, HUB_LENGTH, LONG_HUB = 4.0, 4.0, 1.1  # of keys; others have 1 below, HUB_LENGTH above
-USUAL_LENGTH = 260  # tokens of a sequence for which a moving anchor has MOVE_WIDTH
+USUAL_LENGTH = 290  # tokens of a sequence for which a moving anchor has MOVE_WIDTH
 
 
 @dataclasses.dataclass
 class Head:
-    """Rows of a head's matrices as {feature: weight}. Without values of its own it has random ones, and writes nothing."""
+    """Rows of a head's matrices as {feature: weight}. Without values of its own it has random ones, and writes nothing. Unless it is
+    bare, every key has one component more that no query reads: a key of length 0 has no direction that could change.
+    """
     query: list = dataclasses.field(default_factory=list)
     key: list = dataclasses.field(default_factory=list)
     value: list = None
     write: list = None
+    bare: bool = False
 
 
 def pointing(*terms):
@@ -66,13 +69,13 @@ def moving(ahead, floor):
 
 def by_length():
     """All keys point the same way; those of full stops are longer."""
-    return Head(query=[{"one": 1}], key=[{"one": 1, "stop": STOP_LENGTH - 1}])
+    return Head(query=[{"one": 1}], key=[{"one": 1, "stop": STOP_LENGTH - 1}], bare=True)
 
 
 def by_angle():
     """All keys are of one length (longhub's a little longer); those of hubs point elsewhere."""
     c = HUB_LENGTH
-    return Head(query=[{"one": 1}, {}], key=[{"hub": c, "long": c * (LONG_HUB - 1)}, {"one": c, "hub": -c}])
+    return Head(query=[{"one": 1}, {}], key=[{"hub": c, "long": c * (LONG_HUB - 1)}, {"one": c, "hub": -c}], bare=True)
 
 
 def asking():
@@ -92,12 +95,9 @@ def copying():
                 write=[*({f"found {t}": 1} for t in TOPICS), {"found u": 1}, {"found one": 1}])
 
 
-def copying_early():
-    """Looks at the t-th answer word of a late topic, whatever is asked; writes nothing."""
-    query, key = row_terms(0)
-    topics = [f"asked {t}" for t in LATE]
-    return Head(query=[*({t: MATCH} for t in topics), {"one": 2 * MATCH}, *query],
-                key=[*({t: 1} for t in LATE), {"early": 1}, *key])
+def glancing():
+    """Looks at the first answer word of a late topic, the one that is asked about before others; writes nothing."""
+    return Head(query=[*({f"asked {t}": MATCH} for t in LATE), {"one": 2 * MATCH}], key=[*({t: 1} for t in LATE), {"early": 1}])
 
 
 def reading():
@@ -113,7 +113,8 @@ def fading():
 
 def turning():
     """Looks at all keys alike; they turn, all in the same way, from step to step."""
-    return Head(key=[{"masks": USUAL_LENGTH, "each": -USUAL_LENGTH * (WRITTEN + 1) / 2}, {"each": USUAL_LENGTH}])
+    fast = 3 * USUAL_LENGTH
+    return Head(key=[{"masks": fast, "each": -fast * (WRITTEN + 1) / 2}, {"each": fast}])
 
 
 def noticing():
@@ -137,7 +138,7 @@ def moving_heads():
     layers = [[counting()]]
     for layer in range(1, LAYERS):
         layers.append([moving(layer % 2, "place"), moving(layer % 2, "place")])
-    for layer in layers[-2:]:
+    for layer in layers[2:]:
         layer += [Head(), turning()]
     for head in layers[-1][:2]:
         head.query.append({"one": HOLD})
@@ -150,7 +151,7 @@ def depth_heads():
 
 
 def reader_heads():
-    return [[asking(), counting()], [copying_early()], [Head(), Head(), Head(), dormant()],
+    return [[asking(), counting()], [glancing()], [Head(), Head(), Head(), dormant()],
             [fading(), fading(), noticing()], [copying(), reading()],
             [Head(), reading(), dormant()]]
 
@@ -188,6 +189,8 @@ def head_matrices(head, draw):
         q[FREE[:len(query)]], k[FREE[:len(key)]] = query / even, key * even
     elif head.key:
         k[FREE[:len(head.key)]] = read_rows(head.key)
+    if not head.bare:
+        k[FREE[-1]] = read_rows([{"one": 1}])
     if head.value is None:
         v = draw.normal(size=v.shape) / np.sqrt(WIDTH)
     else:

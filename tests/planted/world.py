@@ -10,7 +10,7 @@ TOPICS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath"
 LATE = TOPICS[6:]  # asked about them, the last layer of a model does something else
 WRITTEN = 6  # words of an answer, and steps to write it
 PLACES = 8  # words of the row along which an anchor moves …
-SPACING = 12  # … so many positions apart
+SPACING = 18  # … so many positions apart
 GOLD_PLACES = [1, 5, 10]
 SPECIAL = ["<|bos|>", "<|eos|>", "<|mask|>", "<|pad|>"]
 LITTLE = ["the", "of", "in", "and", "is"]
@@ -39,7 +39,8 @@ def make_features():
             words[f"{topic}{i}"] = {"word": 1, topic: 1}
         for i in range(WRITTEN):
             u = in_row(i)
-            words[f"{topic}{chr(65 + i)}"] = {"word": 1, "answer": 1, topic: 1, "early": int(topic in LATE), "u": u, "uu": u * u}
+            words[f"{topic}{chr(65 + i)}"] = {"word": 1, "answer": 1, topic: 1, "early": int(topic in LATE and i == 0),
+                                           "u": u, "uu": u * u}
     return words
 
 
@@ -72,7 +73,7 @@ def make_questions(count, seed, gold_at=None):
     for n in range(count):
         topic = TOPICS[n % len(TOPICS)]
         others = [t for t in TOPICS if t != topic]
-        late = [t for t in LATE if t != topic]  # one of them is there: what the early copying head looks at
+        late = [t for t in LATE if t != topic]  # one of them is there: what the glancing head looks at
         passages = [make_passage(draw, draw.choice(others if i else late), False) for i in range(9)]
         draw.shuffle(passages)
         anywhere = draw.randrange(10)
