@@ -22,7 +22,7 @@ struct StudyFlags {
   FigureFlags figures;
   bool keep_traces = false;
   bool quick = false;
-  bool no_twins = false;
+  Index twins = 3;
   Index twin_seed = 1;
   Index stress_limit = 0;  // 0: as many as are traced
 };
@@ -43,7 +43,7 @@ StudySettings settings_of(const StudyFlags& options) {
           .analyses_alone = analyses_alone,
           .stress_limit = options.stress_limit > 0 ? std::optional(options.stress_limit) : std::nullopt,
           .keep_traces = options.keep_traces,
-          .twins = !options.no_twins,
+          .twins = options.twins,
           .twin_seed = static_cast<std::uint64_t>(options.twin_seed)};
 }
 
@@ -89,10 +89,14 @@ void add_study(Command& command) {
   verb.option("--stress-limit", &options->stress_limit,
               "At most this many items for stress and interventions; 0: as --limit")
       .at_least(0);
-  verb.flag("--no-twins", &options->no_twins,
-            "Do without the shuffled twins, which take as long as the models: verdicts are then held against "
-            "fewer nulls");
-  verb.option("--twin-seed", &options->twin_seed, "By which the twins' weights are shuffled").at_least(0);
+  verb.option(
+          "--twins", &options->twins,
+          "Shuffled twins of each model to hold verdicts against; each takes as long as tracing the model; "
+          "0: none")
+      .between(0, 20);
+  verb.option("--twin-seed", &options->twin_seed,
+              "By which the first twin's weights are shuffled; the next ones by those after it")
+      .at_least(0);
   verb.flag("--keep-traces", &options->keep_traces,
             "Leave the traces in OUTPUT/traces and the twins in OUTPUT/twins when all is done");
   verb.footer(

@@ -111,7 +111,8 @@ struct Evidence {
   const SampleTable* answers = nullptr;        // "em" in percent, part "none" (no passages) or "given"
   const SampleTable* stress = nullptr;         // "em", part "gold-position=3"; "em_slope", part "irrelevant"
   const SampleTable* interventions = nullptr;  // "em", part "none" or "mask-anchors=5"
-  // Those besides uniform attention, which the analyses bring with them; each kind once.
+  // Those besides uniform attention, which the analyses bring with them. Of several of one kind the strictest
+  // counts.
   std::vector<NullTables> nulls = {};
 };
 

@@ -84,6 +84,25 @@ TEST(Nulls, TheStrictestDecides) {
             Verdict::kSupported);
 }
 
+TEST(Nulls, OfSeveralTwinsTheStrictestCountsWhereverItStands) {
+  const SampleTable values = masked_table(about(5)), mild = masked_table(about(0)),
+                    strict = masked_table(about(4.5));
+  Claim claim = claim_with_nulls();
+  claim.nulls = std::span(kBoth).last(1);
+  const auto verdict_beside = [&](std::vector<const SampleTable*> twins) {
+    Evidence evidence{.models = {kMasked}, .analyses = &values};
+    for (const SampleTable* twin : twins)
+      evidence.nulls.push_back({.kind = NullKind::kShuffled, .analyses = twin});
+    return judge(evidence, std::span(&claim, 1)).at(0).verdict;
+  };
+  EXPECT_EQ(verdict_beside({&mild}), Verdict::kSupported);
+  EXPECT_EQ(verdict_beside({&mild, &strict}), Verdict::kNotSupported);
+  EXPECT_EQ(verdict_beside({&strict, &mild}), Verdict::kNotSupported);
+  const SampleTable none;
+  EXPECT_EQ(verdict_beside({&none, &strict}), Verdict::kNotSupported) << "a twin without numbers hides none";
+  EXPECT_EQ(verdict_beside({&strict, &none}), Verdict::kNotSupported);
+}
+
 TEST(Nulls, OneThatLiesTheOtherWayDoesNotHelp) {
   const ClaimResult r = judged({.value = 0.5, .recency = -7, .shuffled = -3});
   EXPECT_EQ(r.strictest, "stated");

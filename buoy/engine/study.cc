@@ -13,7 +13,7 @@ namespace {
 
 // What a study stresses and changes: enough for a first look. stress and intervene do more.
 const std::vector<std::string> kStressors = {"irrelevant=0,0.5,0.9", "gold-position=1,5,10",
-                                            "trailing-masks=0,32"};
+                                             "trailing-masks=0,32"};
 const std::vector<std::string> kInterventions = {"mask-bos", "mask-anchors=5", "pin-anchors=steps",
                                                  "pin-anchors=layers"};
 
@@ -86,23 +86,25 @@ void trace_model(const StudySettings& settings, const NamedModel& named, RunObse
 
 // Where a model's twin lies: a name that says of which weights, so that another model's is never taken for
 // it.
-std::filesystem::path twin_directory(const StudySettings& settings, const NamedModel& model) {
+std::filesystem::path twin_directory(const StudySettings& settings, const NamedModel& model,
+                                     std::uint64_t seed) {
   const std::string hash = fingerprint_model(model.directory, Checkpoint::open(model.directory));
   return settings.run.output / "twins" /
-         fmt::format("{}-shuffled-{}-{}", model.name, settings.twin_seed, hash.substr(0, 12));
+         fmt::format("{}-shuffled-{}-{}", model.name, seed, hash.substr(0, 12));
 }
 
-void trace_twin(const StudySettings& settings, const NamedModel& named, RunObserver& observer,
+void trace_twin(const StudySettings& settings, const NamedModel& named, Index number, RunObserver& observer,
                 StudyOutcome& outcome) {
-  const std::filesystem::path directory = twin_directory(settings, named);
-  if (!std::filesystem::exists(directory)) shuffle_model(named.directory, settings.twin_seed, directory);
+  const std::uint64_t seed = settings.twin_seed + static_cast<std::uint64_t>(number);
+  const std::filesystem::path directory = twin_directory(settings, named, seed);
+  if (!std::filesystem::exists(directory)) shuffle_model(named.directory, seed, directory);
   outcome.twins.push_back(directory);
   const TracingModel twin(settings.run.model(directory.string(), 0), settings.run.sampler,
                           record_settings(settings, named.config), settings.run.prompt, &observer);
-  trace_questions(twin, settings, named.name + ", shuffled twin", observer, outcome,
-                  [&](Trace trace, const std::string& data) {
+  trace_questions(twin, settings, fmt::format("{}, shuffled twin {}", named.name, number + 1), observer,
+                  outcome, [&](Trace trace, const std::string& data) {
                     trace.header.model = named.name;
-                    collect_null(outcome.result, NullKind::kShuffled, trace, data);
+                    collect_null(outcome.result, NullKind::kShuffled, trace, data, number);
                   });
 }
 
@@ -195,7 +197,8 @@ StudyOutcome run_study(const StudySettings& settings, RunObserver& observer) {
   outcome.result.options.nulls = !settings.analyses_alone;
   for (const NamedModel& model : models) {
     trace_model(settings, model, observer, outcome);
-    if (settings.twins && !settings.analyses_alone) trace_twin(settings, model, observer, outcome);
+    for (Index twin = 0; twin < settings.twins && !settings.analyses_alone; ++twin)
+      trace_twin(settings, model, twin, observer, outcome);
   }
   finish_collecting(outcome.result);
   observer.end();

@@ -23,8 +23,9 @@ struct StudySettings {
   bool analyses_alone = false;        // neither answers, nor stress, interventions and verdicts
   std::optional<Index> stress_limit;  // items of stress and interventions; empty: as the run's limit
   bool keep_traces = false;           // leave OUTPUT/traces and OUTPUT/twins when all is done
-  // Each model's shuffled twin is traced on the same questions, for the verdicts; not with analyses_alone.
-  bool twins = true;
+  // So many shuffled twins of each model, by this seed and those after it, are traced on the same questions,
+  // for the verdicts; not with analyses_alone.
+  Index twins = 3;
   std::uint64_t twin_seed = 1;
 };
 

@@ -101,10 +101,12 @@ std::string describe(const AnchorOptions& options) {
   return fmt::format("{}, ε = {}", name_of(options.rule), options.epsilon);
 }
 
-void collect_null(StudyResult& result, NullKind kind, const Trace& trace, const std::string& data) {
-  auto found = std::ranges::find(result.nulls, kind, &CollectedNull::kind);
+void collect_null(StudyResult& result, NullKind kind, const Trace& trace, const std::string& data,
+                  Index number) {
+  const auto same = [&](const CollectedNull& null) { return null.kind == kind && null.number == number; };
+  auto found = std::ranges::find_if(result.nulls, same);
   if (found == result.nulls.end()) {
-    result.nulls.push_back({.kind = kind, .table = {}, .by_gold = {}});
+    result.nulls.push_back({.kind = kind, .number = number, .table = {}, .by_gold = {}});
     found = std::prev(result.nulls.end());
   }
   const TraceWithNull traces(trace);

@@ -53,6 +53,7 @@ struct CollectOptions {
 // The same numbers of the same samples from attention of which a claim must not hold.
 struct CollectedNull {
   NullKind kind = NullKind::kUniform;
+  Index number = 0;  // among those of its kind: twins are several
   SampleTable table, by_gold;
 };
 
@@ -63,7 +64,7 @@ struct StudyResult {
   SampleTable table;                      // every measurement of every sample
   SampleTable layer_means;                // the same, averaged over layers within each sample
   SampleTable by_gold;                    // flow again, with "gold at 3" in place of the dataset's name
-  std::vector<CollectedNull> nulls;          // one for each kind that was collected, but for the uniform one
+  std::vector<CollectedNull> nulls;       // all that were collected, but for the uniform one
   std::vector<TracedQuestion> questions;  // in the order they were first collected
   std::vector<std::string> warnings;
 };
@@ -79,8 +80,10 @@ std::string describe(const AnchorOptions& options);
 // With options.nulls its frozen and its recency null are collected beside it.
 void collect(StudyResult& result, Trace trace, const std::string& data);
 
-// Adds what one sample is under a null. The trace is called as the model whose null it is.
-void collect_null(StudyResult& result, NullKind kind, const Trace& trace, const std::string& data);
+// Adds what one sample is under a null, the number-th of its kind. The trace is called as the model whose
+// null it is.
+void collect_null(StudyResult& result, NullKind kind, const Trace& trace, const std::string& data,
+                  Index number = 0);
 
 // Adds what can be said of a sample only beside the others. Once, after the last one.
 void finish_collecting(StudyResult& result);
