@@ -85,8 +85,9 @@ TEST(Nulls, TheStrictestDecides) {
 }
 
 TEST(Nulls, OfSeveralTwinsTheStrictestCountsWhereverItStands) {
-  const SampleTable values = masked_table(about(5)), mild = masked_table(about(0)),
-                    strict = masked_table(about(4.5));
+  const SampleTable values = masked_table(about(5)),
+                    mild = masked_table([](Index i) { return 0.01 * static_cast<double>(i % 3); }),
+                    strict = masked_table([](Index i) { return 4.5 + 0.01 * static_cast<double>(i % 3); });
   Claim claim = claim_with_nulls();
   claim.nulls = std::span(kBoth).last(1);
   const auto verdict_beside = [&](std::vector<const SampleTable*> twins) {

@@ -21,7 +21,7 @@ QUESTIONS = 12
 SEED = 1  # of the twins
 # None should be supported on a twin. These are: faults that are known and not mended (docs/planted.md). One more fails the test, and
 # so does one that is gone and still stands here.
-KNOWN_FAULTS = {("deep-sharper", "reader-twin"), ("settles-after-commit", "sink-twin")}
+KNOWN_FAULTS = set()
 
 # Claim: the models (each against sink-causal) that were built to bear it out, and those built not to. Others are not asked: what was
 # planted for another end may bear it out by the way, or not.
