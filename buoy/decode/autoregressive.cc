@@ -79,7 +79,7 @@ std::vector<Generation> generate_autoregressive(const Model& model,
            model.config().context);
     }
     writers.push_back({.number = std::ssize(writers),
-                       .generation = start_generation(prompt, 0, 0),
+                       .generation = start_generation(prompt),
                        .cache = model.make_cache(total)});
   }
   while (true) {

@@ -122,7 +122,7 @@ std::vector<Generation> generate_dream(const Model& model, std::span<const std::
   const DreamSampler sampler{model, options, streams};
   std::vector<Generation> generations;
   for (const auto& prompt : prompts)
-    generations.push_back(start_generation(prompt, options.gen_length, mask));
+    generations.push_back(start_masked_generation(prompt, options.gen_length, mask));
 
   const std::vector<float> levels = noise_levels(options.steps, options.eps);
   for (Index step = 0; step < options.steps; ++step) {

@@ -106,6 +106,63 @@ TEST(LladaScripted, GuidanceMovesLogitsAwayFromThoseWithoutAPrompt) {
   EXPECT_NEAR(made[0].confidence[0], std::exp(5) / (std::exp(5) + std::exp(1) + 6), 1e-6);
 }
 
+constexpr TokenId kMask = kV - 1;
+
+// A model that is this sure of every position of a sequence that has masks in its prompt.
+ScriptedModel sure_of_all(std::string_view model_type, std::vector<Sure> positions) {
+  ScriptedModel model(model_type, kV);
+  const Index shift = model.config().family->logit_shift;
+  model.logits = [positions = std::move(positions), shift](const ForwardSequence&, Index row) {
+    return logits_of(positions[static_cast<std::size_t>(row + shift)]);
+  };
+  return model;
+}
+
+TEST(LladaScripted, MasksOfThePromptAreFilledWithTheFirstBlock) {
+  const ScriptedModel model =
+      sure_of_all("llada", {{}, {3, 0.5}, {}, {1, 0.9}, {1, 0.6}, {2, 0.3}, {2, 0.4}});
+  const LladaOptions options{.gen_length = 4, .steps = 4, .block_length = 2};
+  const Generation made = generate_llada(model, {{{4, kMask, 5}}}, options)[0];
+  EXPECT_EQ(made.tokens, (std::vector<TokenId>{4, 3, 5, 1, 1, 2, 2}));
+  EXPECT_EQ(made.commit_step, (Steps{0, 0, 3, 2}))
+      << "3 masks in 2 steps: 2, then the prompt's; then 1 and 1";
+  EXPECT_EQ(made.steps, 4);
+  for (const Index steps : {2, 4}) {
+    const std::vector<TokenId> masks(9, kMask);  // more than are generated
+    const ScriptedModel sure = sure_of_all("llada", std::vector<Sure>(13));
+    const auto full = generate_llada(sure, {{masks}}, {.gen_length = 4, .steps = steps, .block_length = 2});
+    EXPECT_EQ(std::ranges::count(full[0].tokens, kMask), 0) << steps;
+  }
+}
+
+TEST(LladaScripted, GuidanceKeepsWhatWasWrittenIntoThePrompt) {
+  const ScriptedModel model = sure_of_all("llada", {{}, {3, 0.9}, {}, {1, 0.5}});
+  const LladaOptions options{.gen_length = 1, .steps = 2, .block_length = 1, .cfg_scale = 1};
+  generate_llada(model, {{{4, kMask, 5}}}, options);
+  ASSERT_EQ(model.passes().size(), 2u);
+  EXPECT_EQ(model.passes()[0][1], (std::vector<TokenId>{kMask, kMask, kMask, kMask}));
+  EXPECT_EQ(model.passes()[1][0], (std::vector<TokenId>{4, 3, 5, kMask}));
+  EXPECT_EQ(model.passes()[1][1], (std::vector<TokenId>{kMask, 3, kMask, kMask}))
+      << "the public code masks what was given, and 3 was not";
+}
+
+TEST(LladaScripted, AModelThatProposesTheMaskEndsWithAThresholdToo) {
+  const ScriptedModel model = sure_of_all("llada", std::vector<Sure>(5, {kMask, 0.9}));
+  const LladaOptions options{.gen_length = 4, .block_length = 2, .threshold = 0.5};
+  const Generation made = generate_llada(model, {{{4}}}, options)[0];
+  EXPECT_EQ(made.steps, 4) << "two for each block of two";
+  EXPECT_EQ(std::ranges::count(made.tokens, kMask), 4);
+}
+
+TEST(DreamScripted, MasksOfThePromptAreFilledToo) {
+  // The first row decides positions 0 and 1.
+  const ScriptedModel model = sure_of_all("Dream", {{3, 0.5}, {3, 0.5}, {2, 0.6}, {1, 0.9}, {1, 0.9}, {}});
+  const Generation made =
+      generate_dream(model, {{{kMask, kMask, kMask}}},
+                     {.gen_length = 2, .steps = 3, .alg = DreamAlgorithm::kMaskgitPlus})[0];
+  EXPECT_EQ(made.tokens, (std::vector<TokenId>{3, 3, 2, 1, 1}));
+}
+
 // How many masks each step of Dream's fills, from the published schedule in double precision.
 std::vector<Index> dream_counts(Index masks, Index steps, double eps) {
   std::vector<Index> counts;
