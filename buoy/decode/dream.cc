@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "buoy/base/error.h"
+#include "buoy/decode/finite_logits.h"
 #include "buoy/decode/masked_diffusion.h"
 #include "buoy/decode/masked_pass.h"
 
@@ -63,6 +64,7 @@ struct DreamSampler {
     for (Index r = 0; r < logits.rows(); ++r) {
       const Index position = sample.masks[static_cast<std::size_t>(r)];
       model.backend().download(logits.row_range(r, 1), row);
+      check_finite(model, {streams.of(sample.number), sample.generation, position}, row);
       const std::vector<double> p = filtered_probabilities(row, options.sampling);
       const TokenId token =
           choose_token(p, options.sampling, uniform(draw_key(sample, position), kTokenDraw));

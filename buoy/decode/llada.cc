@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "buoy/base/error.h"
+#include "buoy/decode/finite_logits.h"
 #include "buoy/decode/masked_diffusion.h"
 #include "buoy/decode/masked_pass.h"
 
@@ -70,11 +71,14 @@ struct LladaSampler {
     Index r = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       for (const Index position : samples[i].masks) {
+        const LogitPlace place{streams.of(samples[i].number), samples[i].generation, position};
         if (needs_rows()) {
           model.backend().download(logits.row_range(r, 1), row);
+          check_finite(model, place, row);
           all[i].push_back(propose(samples[i], position, row));
         } else {
           const LogitSummary& s = summaries[static_cast<std::size_t>(r)];
+          check_finite(model, place, s);
           all[i].push_back({position, s.best, rank(samples[i], position, s.probability)});
         }
         ++r;
@@ -108,6 +112,10 @@ void check_options(const LladaOptions& o) {
   if (!o.threshold && (o.steps < 1 || o.steps % blocks != 0)) {
     fail_usage("steps {} do not divide by the {} blocks of gen_length {} / block_length {}", o.steps, blocks,
                o.gen_length, o.block_length);
+  }
+  if (!o.threshold && o.steps > o.gen_length) {
+    fail_usage("steps is {}, more than the {} positions of gen_length: a step fills at least one", o.steps,
+               o.gen_length);
   }
   if (o.threshold && !(*o.threshold > 0 && *o.threshold <= 1)) {
     fail_usage("threshold is {}, expected above 0, at most 1", *o.threshold);
