@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs every fuzz target for SECONDS from its seeds: fuzz/run.sh SECONDS [BUILD_DIR]
-# One line per target; exits 1 when one fails, and says where the input that broke it was kept.
+# One line per target; exits 1 when one fails, and says where the input that broke it was kept. With BUOY_FUZZ_FOUND, a folder,
+# what it finds is kept there and used again, and the number of runs is written to TARGET.runs in it.
 set -u
 
 if [[ $# -lt 1 || $# -gt 2 || ! $1 =~ ^[0-9]+$ ]]; then
@@ -19,10 +20,10 @@ fuzz_one() {  # source
   name=${target#fuzz_}
   binary=$build/fuzz/$target
   if [[ ! -x $binary ]]; then
-    echo "$target: not built ($binary); build with: cmake --preset fuzz && cmake --build --preset fuzz"
+    echo "$target: not built ($binary); build with: cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_targets"
     return 1
   fi
-  corpus=$work/$name
+  corpus=${BUOY_FUZZ_FOUND:-$work}/$name
   kept=$build/fuzz/crashes/$name
   mkdir -p "$corpus" "$kept"
   [[ -d $here/corpus/$name ]] && cp -r "$here/corpus/$name/." "$corpus/"
@@ -32,6 +33,7 @@ fuzz_one() {  # source
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
     echo "$target: ok, $runs runs in $seconds s, $coverage edges covered"
+    [[ -z ${BUOY_FUZZ_FOUND:-} ]] || echo "$runs" >>"$BUOY_FUZZ_FOUND/$target.runs"
   else
     input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
     echo "$target: FAILED, input kept in ${input:-nowhere (see the log)}, log in $log"

@@ -104,7 +104,7 @@ expect 1 'model-00001-of-00002.safetensors' inspect -m "$work/m"
 fresh; sed -i 's/"llada"/"gpt2"/' "$work/m/config.json"; expect 1 'unknown model_type "gpt2"; known: llada, Dream' inspect -m "$work/m"
 fresh; echo '{' >"$work/m/config.json"; expect 1 'config.json: not valid JSON' inspect -m "$work/m"
 fresh; printf '\xff\xff\xff\xff' | dd of="$weights" bs=1 seek=$(($(stat -c %s "$weights") - 4)) conv=notrunc status=none
-expect 0 'warning: .*holds 1 NaN or infinite' generate -m "$work/m" --ids 1 --gen-length 4
+expect 1 '" holds 1 NaN or infinite weights' generate -m "$work/m" --ids 1 --gen-length 4
 
 # Traces, analyses, studies. The data lies beside the goldens' grandparent.
 data=$(dirname "$(dirname "$goldens")")/data/micro_test.jsonl

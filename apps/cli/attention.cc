@@ -13,6 +13,7 @@
 #include "buoy/engine/attention_view.h"
 #include "buoy/io/file.h"
 #include "buoy/report/attention_figure.h"
+#include "buoy/text/terminal_text.h"
 
 namespace buoy {
 namespace {
@@ -44,7 +45,7 @@ void attention_command(const AttentionFlags& options) {
   const AttentionView view =
       view_attention(model, prompt.ids, options.sampler.settings(),
                      {.layer = options.layer, .head = options.head, .step = options.step}, &observer);
-  std::printf("%s", describe(view, options.top).c_str());
+  std::printf("%s", for_terminal(describe(view, options.top)).c_str());
   if (options.output.empty()) return;
   write(view, options.output);
   std::printf("\n%s\n", (std::filesystem::path(options.output) / "attention.svg").c_str());

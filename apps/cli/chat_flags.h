@@ -1,4 +1,4 @@
-// --chat and --no-chat: the one way in which every verb is told about a model's chat template.
+// --chat, --no-chat and --date: the one way in which every verb is told about a model's chat template.
 #pragma once
 
 #include "apps/cli/options.h"
@@ -8,12 +8,15 @@ namespace buoy {
 
 struct ChatFlags {
   bool on = false, off = false;
+  std::string day{kDefaultDate};
 
   void add_to(Verb& verb) {
     verb.flag("--chat", &on, "Put prompts into the model's chat template; default: where it has one");
     verb.flag("--no-chat", &off, "Leave the chat template out").excludes("--chat");
+    verb.option("--date", &day, "The day for chat templates that ask for it, or today");
   }
   Chat chat() const { return on ? Chat::kOn : off ? Chat::kOff : Chat::kAuto; }
+  std::string date() const { return parse_date(day); }
   // The flag that was given; empty: none.
   const char* given() const { return on ? "--chat" : off ? "--no-chat" : ""; }
 };

@@ -65,7 +65,7 @@ DataSettings DataFlags::data(const std::vector<std::string>& files) const {
 }
 
 PromptSettings DataFlags::prompt() const {
-  return {.prompt_template = prompt_template, .chat = chat.chat()};
+  return {.prompt_template = prompt_template, .chat = chat.chat(), .date = chat.date()};
 }
 
 }  // namespace buoy

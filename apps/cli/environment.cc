@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "buoy/base/cancel.h"
+#include "buoy/text/terminal_text.h"
 
 namespace buoy {
 namespace {
@@ -93,12 +94,16 @@ void stoppable(const std::string& left, const std::function<void()>& work) {
   }
 }
 
+std::string for_output(const std::string& text) {
+  return isatty(STDOUT_FILENO) != 0 ? for_terminal(text) : text;
+}
+
 void print_note(const std::string& line) {
-  std::fprintf(stderr, "buoy: %s\n", line.c_str());
+  std::fprintf(stderr, "buoy: %s\n", for_terminal(line).c_str());
 }
 
 void print_warning(const std::string& line) {
-  std::fprintf(stderr, "buoy: warning: %s\n", line.c_str());
+  std::fprintf(stderr, "buoy: warning: %s\n", for_terminal(line).c_str());
 }
 
 }  // namespace buoy

@@ -30,7 +30,11 @@ void stop_if_interrupted();
 // ("nothing was written"), and lets Cancelled go on.
 void stoppable(const std::string& left, const std::function<void()>& work);
 
-// Prints "buoy: …" or "buoy: warning: …" on standard error.
+// Foreign text for standard output: as it is into a file or a pipe, through the gate for_terminal() on a
+// terminal.
+std::string for_output(const std::string& text);
+
+// Prints "buoy: …" or "buoy: warning: …" on standard error; control characters are written out.
 void print_note(const std::string& line);
 void print_warning(const std::string& line);
 

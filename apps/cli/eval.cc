@@ -12,6 +12,7 @@
 #include "buoy/engine/evaluation.h"
 #include "buoy/io/file.h"
 #include "buoy/report/eval_page.h"
+#include "buoy/text/terminal_text.h"
 
 namespace buoy {
 namespace {
@@ -58,7 +59,8 @@ void eval_command(Ranks& ranks, const EvaluationSettings& settings, const std::s
     report.seen = &made->seen_layer_means;
   }
   write_eval(made->table, report, settings.run.output);
-  std::printf("%s\n%s\n", score_text(made->table).c_str(), (settings.run.output / "report.html").c_str());
+  std::printf("%s\n%s\n", for_terminal(score_text(made->table)).c_str(),
+              (settings.run.output / "report.html").c_str());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "apps/cli/prompt.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
+#include "buoy/base/finite.h"
 #include "buoy/io/npz.h"
 #include "buoy/model/capture.h"
 
@@ -38,6 +39,7 @@ void forward_command(const ForwardFlags& options) {
   const Tensor logits = loaded.model().forward({&sequence, 1}, &tap);
   std::vector<float> values(static_cast<std::size_t>(T * c.V));
   loaded.backend().download(logits, values);
+  if (!all_finite(values)) fail("{}: the logits are not all finite", loaded.name());
   NpzArrays arrays;
   arrays["input_ids"] = NpyArray::of(std::vector<Index>(ids.begin(), ids.end()), {T});
   arrays["logits"] = NpyArray::of(values, {T, c.V});

@@ -75,7 +75,7 @@ void generate_command(const GenerateFlags& options) {
     std::printf("%s\n", fmt::format("{}", fmt::join(step, ",")).c_str());
   if (options.history) return;
   if (prompt.tokenizer) {
-    std::printf("%s\n", answer_text(*prompt.tokenizer, config, made.generated()).c_str());
+    std::printf("%s\n", for_output(answer_text(*prompt.tokenizer, config, made.generated())).c_str());
   } else {
     std::printf("%s\n", fmt::format("{}", fmt::join(made.generated(), ",")).c_str());
   }

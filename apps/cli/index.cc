@@ -112,7 +112,8 @@ void run_search(const IndexFlags& options) {
   }
   if (hits.empty()) std::fprintf(stderr, "nothing found\n");
   for (const Hit& hit : hits) {
-    fmt::print("{:6.2f}  {}  {}\n{}\n\n", hit.score, hit.document.id, hit.document.title, hit.document.text);
+    fmt::print("{}", for_output(fmt::format("{:6.2f}  {}  {}\n{}\n\n", hit.score, hit.document.id,
+                                            hit.document.title, hit.document.text)));
   }
 }
 

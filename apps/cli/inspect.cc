@@ -12,6 +12,7 @@
 #include "buoy/compute/card.h"
 #include "buoy/io/json.h"
 #include "buoy/model/memory.h"
+#include "buoy/text/terminal_text.h"
 
 namespace buoy {
 namespace {
@@ -44,6 +45,11 @@ std::string describe_card(const Card& card, const WeightReport& weights, const M
   };
   return fmt::format("{}, {} of {} free; {}, {}", card.name, bytes(card.free_bytes), bytes(card.total_bytes),
                      in_type("bf16", DType::kBf16), in_type("f32", DType::kF32));
+}
+
+// The name of a directory need not be UTF-8, as JSON must be.
+void print_json(const Json& json) {
+  std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 void print_table(const ModelConfig& c, const WeightReport& weights, const MemoryNeeds& needs,
@@ -111,11 +117,13 @@ void inspect_model(const std::string& model, bool json) {
   const WeightReport weights = inspect_weights(config, checkpoint);
   const MemoryNeeds needs = estimate_memory(config, weights, std::min<Index>(config.context, 1024));
   if (json) {
-    std::printf("%s\n", as_json(config, weights, needs).dump(2).c_str());
+    print_json(as_json(config, weights, needs));
   } else {
     print_table(config, weights, needs, checkpoint.files().size());
-    for (const std::string& problem : weights.problems) std::printf("%-12s %s\n", "problem", problem.c_str());
-    for (const std::string& name : weights.unused) std::printf("%-12s %s\n", "unused", name.c_str());
+    for (const std::string& problem : weights.problems)
+      std::printf("%-12s %s\n", "problem", for_terminal(problem).c_str());
+    for (const std::string& name : weights.unused)
+      std::printf("%-12s %s\n", "unused", for_terminal(name).c_str());
   }
   if (!weights.problems.empty()) fail("{}: {} problems", directory.string(), weights.problems.size());
 }
@@ -129,11 +137,9 @@ void inspect_command(const InspectFlags& options) {
     fail_usage("--json has no effect on a directory of traces; name one of them");
   }
   const bool is_run = kind == FileKind::kRun;
-  const std::string text = options.json ? (is_run ? runs_json : npz_json)(options.path).dump(2) + "\n"
-                                        : (is_run                   ? describe_runs
-                                           : kind == FileKind::kNpz ? describe_npz
-                                                                    : describe_traces)(options.path);
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (options.json) return print_json((is_run ? runs_json : npz_json)(options.path));
+  const auto describe = is_run ? describe_runs : kind == FileKind::kNpz ? describe_npz : describe_traces;
+  std::printf("%s", for_terminal(describe(options.path)).c_str());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "buoy/base/error.h"
 #include "buoy/base/version.h"
 #include "buoy/report/intervene_page.h"
+#include "buoy/text/terminal_text.h"
 
 namespace buoy {
 namespace {
@@ -37,7 +38,7 @@ void intervene_command(Ranks& ranks, const InterventionRunSettings& settings, co
                  {"Answer length", fmt::format("{} tokens", settings.run.sampler.gen_length)},
                  {"Buoy", std::string(version())}}},
       settings.run.output);
-  std::printf("%s\n%s\n", intervene_text(made->result).c_str(),
+  std::printf("%s\n%s\n", for_terminal(intervene_text(made->result)).c_str(),
               (settings.run.output / "report.html").c_str());
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "apps/cli/environment.h"
+#include "buoy/text/terminal_text.h"
 
 namespace buoy {
 namespace {
@@ -66,7 +67,7 @@ void ProgressBar::advance(Index by) {
 void ProgressBar::draw() {
   shown_ = done_;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-  const std::string line = progress_line(label_, done_, total_, elapsed.count(),
+  const std::string line = progress_line(for_terminal(label_), done_, total_, elapsed.count(),
                                          terminal_ ? window_size(STDERR_FILENO).columns : 100);
   std::fprintf(stderr, terminal_ ? "\r%s\x1b[K" : "%s\n", line.c_str());
   std::fflush(stderr);

@@ -36,7 +36,8 @@ Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& mo
   }
   const std::string& text = repaired.text;
   prompt.ids =
-      encode_prompt(*prompt.tokenizer, choose_chat_template(model_directory, options.chat.chat()), text);
+      encode_prompt(*prompt.tokenizer,
+                    choose_chat_template(model_directory, options.chat.chat(), options.chat.date()), text);
   if (prompt.ids.empty()) fail_usage("the prompt is empty");
   return prompt;
 }

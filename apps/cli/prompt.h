@@ -17,7 +17,7 @@ struct PromptOptions {
   ChatFlags chat;
 };
 
-// Adds --ids, --prompt, --prompt-file, --chat and --no-chat.
+// Adds --ids, --prompt, --prompt-file, --chat, --no-chat and --date.
 void add_prompt_options(Verb& verb, PromptOptions& options);
 
 struct Prompt {

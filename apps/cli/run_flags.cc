@@ -65,7 +65,7 @@ void on_ranks(const std::string& output, const std::function<void(Ranks& ranks)>
   } catch (const std::exception& e) {
     if (ranks->count() == 1) throw;
     // One rank that fails ends the job, so that the others do not wait for it.
-    std::fprintf(stderr, "buoy: rank %d: %s\n", ranks->rank(), e.what());
+    print_note(fmt::format("rank {}: {}", ranks->rank(), e.what()));
     ranks->abort();
   }
 }

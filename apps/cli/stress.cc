@@ -11,6 +11,7 @@
 #include "buoy/base/version.h"
 #include "buoy/engine/stress_run.h"
 #include "buoy/report/stress_page.h"
+#include "buoy/text/terminal_text.h"
 
 namespace buoy {
 namespace {
@@ -37,7 +38,8 @@ void stress_command(Ranks& ranks, const StressRunSettings& settings, const std::
                  {"Answer length", fmt::format("{} tokens", settings.run.sampler.gen_length)},
                  {"Buoy", std::string(version())}}},
       settings.run.output);
-  std::printf("%s\n%s\n", stress_text(made->result).c_str(), (settings.run.output / "report.html").c_str());
+  std::printf("%s\n%s\n", for_terminal(stress_text(made->result)).c_str(),
+              (settings.run.output / "report.html").c_str());
 }
 
 void list_stressors() {

@@ -10,6 +10,7 @@
 #include <utf8proc.h>
 
 #include "apps/cli/environment.h"
+#include "buoy/text/terminal_text.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {
@@ -81,8 +82,8 @@ void TerminalView::after_step(Index /*sample*/, const Generation& generation) {
   if (config_.family->writing == Writing::kAppends) {
     const TokenId id = generation.tokens.back();
     const bool known = tokenizer_.contains(id);
-    std::printf("%s", known ? stream_.push(id).c_str()
-                            : (stream_.finish() + std::string(kReplacementCharacter)).c_str());
+    const std::string text = known ? stream_.push(id) : stream_.finish() + std::string(kReplacementCharacter);
+    std::printf("%s", for_terminal(text).c_str());
   } else {
     last_ = generation;
     draw(generation, false);
@@ -93,7 +94,7 @@ void TerminalView::after_step(Index /*sample*/, const Generation& generation) {
 void TerminalView::finish() {
   open_ = false;
   if (config_.family->writing == Writing::kAppends) {
-    std::printf("%s\n", stream_.finish().c_str());
+    std::printf("%s\n", for_terminal(stream_.finish()).c_str());
   } else {
     draw(last_, true);
     std::printf("\n");
@@ -118,7 +119,7 @@ void TerminalView::draw(const Generation& g, bool final) {
     if (style == kMaskStyle) {
       for (std::size_t i = first; i < last; ++i) page.add(kMaskGlyph, style);
     } else {
-      page.add(decode_generated(tokenizer_, ids.subspan(first, last - first)), style);
+      page.add(for_terminal(decode_generated(tokenizer_, ids.subspan(first, last - first))), style);
     }
     first = last;
   }

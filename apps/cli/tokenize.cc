@@ -29,6 +29,7 @@ struct TokenizeFlags {
   bool strict = false;
   bool json = false;
   bool no_generation_prompt = false;
+  std::optional<std::string> date;
 };
 
 // A flag that would change nothing is a mistake of the caller.
@@ -45,6 +46,7 @@ void check_combination(const TokenizeFlags& options) {
   }
   if (options.chat) no_effect(options.special, "--special", "--chat");
   if (options.no_generation_prompt && !options.chat) fail_usage("--no-generation-prompt needs --chat");
+  if (options.date && !options.chat) fail_usage("--date needs --chat");
   if (options.json && !options.file.empty())
     fail_usage("--json has no effect with --file, which is one text");
 }
@@ -153,8 +155,9 @@ std::string render_chat(const ChatTemplate& chat, Json input, const TokenizeFlag
 }
 
 void chat(const std::filesystem::path& directory, const TokenizeFlags& options) {
-  const std::optional<ChatTemplate> chat = ChatTemplate::load(directory);
+  std::optional<ChatTemplate> chat = ChatTemplate::load(directory);
   if (!chat) fail("{}: has no chat template", directory.string());
+  if (options.date) chat->set_date(*options.date);
   if (!options.json) {
     const std::string input(std::istreambuf_iterator<char>(std::cin), {});
     print(render_chat(*chat, parse_json(input, "standard input"), options, "standard input"));
@@ -202,6 +205,9 @@ void add_tokenize(Command& command) {
       "one conversation");
   verb.flag("--no-generation-prompt", &options->no_generation_prompt,
             "With --chat: do not open the assistant's turn");
+  verb.option(
+      "--date", &options->date,
+      fmt::format("With --chat: the day for templates that ask for it, or today; default {}", kDefaultDate));
   verb.footer(
       "Each line of stdin is one text; its ids are one line of JSON on stdout.\n\n"
       "Examples:\n"

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "apps/cli/environment.h"
 #include "apps/cli/model_flags.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
@@ -27,7 +28,7 @@ void verify_command(const VerifyFlags& options) {
                 check.measured.c_str());
   }
   const auto failed = std::ranges::count(checks, false, &GoldenCheck::passed);
-  std::printf("%s on %s: %zu checks, %d failed\n", loaded.name().c_str(),
+  std::printf("%s on %s: %zu checks, %d failed\n", for_output(loaded.name()).c_str(),
               std::string(loaded.backend().name()).c_str(), checks.size(), static_cast<int>(failed));
   if (failed > 0) fail("{}: {} of {} checks failed", options.golden, failed, checks.size());
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -16,6 +17,7 @@
 #include "buoy/analysis/retrieval_heads.h"
 #include "buoy/analysis/salience.h"
 #include "buoy/analysis/task_dependence.h"
+#include "buoy/base/error.h"
 
 namespace buoy {
 namespace {
@@ -114,6 +116,10 @@ Measurements measure(const Analysis& analysis, const TraceWithNull& traces, cons
   for (Measurement& m : out) {
     const auto null = nulls.find(key_of(m));
     if (null != nulls.end()) m.null = null->second;
+    if (!std::isfinite(m.value)) {
+      fail("sample {}: {} of layer {}, head {}, part \"{}\" is {}, expected a finite number",
+           traces.trace->header.sample, m.quantity, m.layer, m.head, m.part, m.value);
+    }
   }
   return out;
 }

@@ -13,12 +13,21 @@ std::string number(std::optional<double> value) {
   return value && std::isfinite(*value) ? fmt::format("{:.9g}", *value) : "";
 }
 
+// A spreadsheet takes such text for a formula, which may read files and call out. Numbers may have signs.
+bool looks_like_a_formula(std::string_view text) {
+  if (text.size() < 2) return false;
+  if (std::string_view("=@\t\r").find(text.front()) != std::string_view::npos) return true;
+  return std::string_view("+-").find(text.front()) != std::string_view::npos &&
+         text.find_first_not_of("+-0123456789.,e%[] ") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  const std::string safe = looks_like_a_formula(text) ? fmt::format("'{}", text) : std::string(text);
+  if (safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
   std::string quoted = "\"";
-  for (const char c : text) {
+  for (const char c : safe) {
     if (c == '"') quoted += '"';
     quoted += c;
   }

@@ -14,7 +14,8 @@ struct GroupSummaries {
   std::vector<Summary> summaries;
 };
 
-// A field, in quotes where it holds a comma, a quote or the end of a line.
+// A field, in quotes where it holds a comma, a quote or the end of a line. Text that a spreadsheet would take
+// for a formula (=…, +…, -…, @… that is no number) begins with an apostrophe.
 std::string csv_field(std::string_view text);
 
 // model,data,task,quantity,layer,head,part,n,questions,mean,std,lo,hi,null. What a group leaves open reads

@@ -1,8 +1,10 @@
 #include "buoy/compute/attention.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "buoy/base/error.h"
+#include "buoy/base/finite.h"
 
 namespace buoy {
 namespace {
@@ -68,6 +70,29 @@ void prepare_stats(const AttentionArgs& args, const AttentionSequence& s) {
   size(stats.matrix, want.matrix, args.H * s.T * N);
   size(stats.query_states, want.states, args.H * s.T * args.D);
   size(stats.key_states, want.states, args.Hkv * N * args.D);
+}
+
+std::string_view first_nonfinite(const AttentionStats& stats) {
+  const std::pair<std::string_view, const std::vector<float>*> arrays[] = {
+      {"column_sums", &stats.column_sums},
+      {"max_weight", &stats.max_weight},
+      {"entropy", &stats.entropy},
+      {"key_mass", &stats.key_mass},
+      {"row_means", &stats.row_means},
+      {"mean_output_norm", &stats.mean_output_norm},
+      {"uniform_norm", &stats.uniform_norm},
+      {"value_norms", &stats.value_norms},
+      {"score_means", &stats.score_means},
+      {"cosine_means", &stats.cosine_means},
+      {"norm_means", &stats.norm_means},
+      {"key_norms", &stats.key_norms},
+      {"matrix", &stats.matrix},
+      {"query_states", &stats.query_states},
+      {"key_states", &stats.key_states}};
+  for (const auto& [name, array] : arrays) {
+    if (!all_finite(*array)) return name;
+  }
+  return {};
 }
 
 void copy_states(const AttentionArgs& args, const AttentionSequence& s) {

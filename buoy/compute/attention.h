@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "buoy/compute/mask.h"
@@ -34,7 +35,8 @@ struct AttentionRequest {
 inline constexpr Index kMaxMatrixElements = Index{1} << 28;
 
 // The answer. Arrays that were not asked for stay empty. A row with no visible key counts 0 everywhere and
-// has argmax -1. Ties go to the lowest index.
+// has argmax -1. Ties go to the lowest index. A row with a score that is NaN or +inf is NaN in the output, in
+// the column sums of its group and in its max_weight: see first_nonfinite().
 struct AttentionStats {
   std::vector<float> column_sums;       // [H, group_count, N]  Σ_{i in group} A_ij
   std::vector<std::int32_t> argmax;     // [H, rows]
@@ -86,6 +88,9 @@ void check_attention(const AttentionArgs& args, const Tensor& out);
 
 // Sizes and zeroes the arrays of the answer that were asked for, and empties the others; argmax starts at -1.
 void prepare_stats(const AttentionArgs& args, const AttentionSequence& sequence);
+
+// The name of the first array that holds a NaN or an infinity; empty: none does.
+std::string_view first_nonfinite(const AttentionStats& stats);
 
 // Fills query_states and key_states. For backends whose tensors lie in the host's memory.
 void copy_states(const AttentionArgs& args, const AttentionSequence& sequence);

@@ -65,6 +65,39 @@ TEST_P(Attention, HiddenKeysEverywhereGiveZeroAndNoNan) {
   }
 }
 
+// Key 0 is seen by every query under every mask.
+TEST_P(Attention, AKeyThatIsNotFiniteMakesEveryRowThatSeesItNan) {
+  for (const float spoilt : {std::nanf(""), kInfinity}) {
+    Problem p(GetParam());
+    p.k[0] = spoilt;  // of key head 0
+    for (NamedBackend& b : backends_under_test()) {
+      const Answer got = run(*b.backend, p, &p.request);
+      EXPECT_NE(first_nonfinite(got.stats), "") << b.name;
+      const std::vector<float> plain = run(*b.backend, p, nullptr).out;
+      const Index width = p.shape.H * p.shape.D, spoilt_width = p.shape.H / p.shape.Hkv * p.shape.D;
+      for (Index i = 0; i < std::ssize(plain); ++i) {
+        const bool finite = std::isfinite(plain[static_cast<std::size_t>(i)]);
+        // An infinite product may be -inf, which hides a key: only NaN is sure to show.
+        if (std::isnan(spoilt)) ASSERT_EQ(finite, i % width >= spoilt_width) << b.name << " " << i;
+      }
+    }
+  }
+}
+
+TEST_P(Attention, AQueryThatIsNotFiniteSpoilsItsOwnRowAlone) {
+  Problem p(GetParam());
+  const Index width = p.shape.H * p.shape.D;
+  const std::size_t last = static_cast<std::size_t>((p.shape.T - 1) * width);
+  for (std::size_t i = last; i < p.q.size(); ++i) p.q[i] = std::nanf("");
+  p.request.qk_means = p.request.states = false;
+  for (NamedBackend& b : backends_under_test()) {
+    const Answer got = run(*b.backend, p, &p.request);
+    EXPECT_NE(first_nonfinite(got.stats), "") << b.name;
+    for (std::size_t i = 0; i < got.out.size(); ++i)
+      ASSERT_EQ(std::isfinite(got.out[i]), i < last) << b.name << " " << i;
+  }
+}
+
 TEST_P(Attention, ColumnSumsOfAllRowsAddUpToTheNumberOfRows) {
   Problem p(GetParam());
   p.request.query_groups.assign(static_cast<std::size_t>(p.shape.T), 0);

@@ -13,6 +13,9 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{1} << 17;
 constexpr std::size_t kMaxLineBytes = std::size_t{1} << 30;  // a file without line ends must not fill memory
 
+// Text shrinks to a fifth or a twentieth; a file made to fill memory, to a thousandth.
+constexpr std::uintmax_t kMostGrowth = 100, kAlwaysAllowed = std::uintmax_t{1} << 26;
+
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kBlank = " \t\r";
 
@@ -27,6 +30,8 @@ LineReader::LineReader(const std::filesystem::path& path) : path_(path.string())
   if (!std::filesystem::is_directory(path)) file_.reset(gzopen(path.c_str(), "rb"));
   if (!file_) fail("{}: cannot be read", path_);
   gzbuffer(file_.get(), static_cast<unsigned>(kBufferBytes));
+  std::error_code unknown;
+  if (std::filesystem::is_regular_file(path, unknown)) stored_ = std::filesystem::file_size(path, unknown);
 }
 
 bool LineReader::refill() {
@@ -34,7 +39,14 @@ bool LineReader::refill() {
   at_ = 0;
   const int got = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(kBufferBytes));
   buffer_.resize(static_cast<std::size_t>(std::max(got, 0)));
-  if (got > 0) return true;
+  if (got > 0) {
+    read_ += static_cast<std::uintmax_t>(got);
+    if (stored_ > 0 && read_ > kAlwaysAllowed && read_ / kMostGrowth > stored_) {
+      fail("{}: its {} bytes unpack to more than {} times as many; unpack it yourself if that is meant",
+           path_, stored_, kMostGrowth);
+    }
+    return true;
+  }
   // Data that ends too early is reported only after what there was of it.
   int code = Z_OK;
   std::string_view message = gzerror(file_.get(), &code);

@@ -1,6 +1,7 @@
 // Lines of a text file, plain or compressed with gzip, one at a time.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -38,7 +39,8 @@ class LineReader {
   std::string path_;
   std::unique_ptr<gzFile_s, Close> file_;
   std::string buffer_;
-  std::size_t at_ = 0;  // of the first byte of the buffer not yet given
+  std::size_t at_ = 0;                    // of the first byte of the buffer not yet given
+  std::uintmax_t stored_ = 0, read_ = 0;  // bytes of the file (0: not known) and bytes that came of them
   Index number_ = 0;
 };
 

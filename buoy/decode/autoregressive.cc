@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "buoy/base/error.h"
+#include "buoy/decode/finite_logits.h"
 
 namespace buoy {
 namespace {
@@ -20,20 +21,27 @@ struct Choice {
   double confidence;
 };
 
+LogitPlace place_of(const Writer& writer, SampleStreams streams) {
+  return {streams.of(writer.number), &writer.generation, std::ssize(writer.generation.tokens)};
+}
+
 // The tokens that the rows of logits ask for, one per writer.
 std::vector<Choice> choose_tokens(const Model& model, const AutoregressiveOptions& options,
                                   SampleStreams streams, const Tensor& logits,
                                   std::span<Writer* const> writers) {
   std::vector<Choice> choices;
   if (options.sampling.temperature == 0) {
-    for (const LogitSummary& s : model.backend().summarize(logits))
+    for (const LogitSummary& s : model.backend().summarize(logits)) {
+      check_finite(model, place_of(*writers[choices.size()], streams), s);
       choices.push_back({s.best, s.probability});
+    }
     return choices;
   }
   std::vector<float> row(static_cast<std::size_t>(logits.cols()));
   for (const Writer* writer : writers) {
     const Generation& g = writer->generation;
     model.backend().download(logits.row_range(std::ssize(choices), 1), row);
+    check_finite(model, place_of(*writer, streams), row);
     const std::vector<double> p = filtered_probabilities(row, options.sampling);
     const DrawKey key{.seed = options.seed,
                       .sample = streams.of(writer->number),
@@ -79,7 +87,7 @@ std::vector<Generation> generate_autoregressive(const Model& model,
            model.config().context);
     }
     writers.push_back({.number = std::ssize(writers),
-                       .generation = start_generation(prompt, 0, 0),
+                       .generation = start_generation(prompt),
                        .cache = model.make_cache(total)});
   }
   while (true) {

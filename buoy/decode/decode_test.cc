@@ -10,7 +10,9 @@
 #include "buoy/decode/autoregressive.h"
 #include "buoy/decode/masked_diffusion.h"
 #include "buoy/decode/masked_pass.h"
+#include "buoy/decode/sampler.h"
 #include "buoy/model/transformer.h"
+#include "buoy/model/weights.h"
 
 namespace buoy {
 namespace {
@@ -247,6 +249,30 @@ TEST(MostConfident, BreaksTiesByPosition) {
       most_confident({{4, 0, 0.5}, {5, 0, 0.9}, {6, 0, 0.5}, {7, 0, 0.5}}, 2);
   EXPECT_EQ(picked[0].position, 5);
   EXPECT_EQ(picked[1].position, 4);
+}
+
+// Weights that are finite and still make a layer overflow.
+TEST(FiniteLogits, WhatOverflowsIsNamedWithItsLayer) {
+  for (const char* name : {"llada", "qwen2-tied"}) {
+    const ModelConfig config = read_model_config(kGoldens / name);
+    const Checkpoint checkpoint = Checkpoint::open(kGoldens / name);
+    const std::vector<float> huge(static_cast<std::size_t>(config.E), 3e38f);
+    const std::string spoilt = layer_tensor_name(config.family->weights.mlp_norm, 1);
+    const auto find = [&](std::string_view tensor) {
+      return tensor == spoilt ? TensorView{DType::kF32, {config.E}, std::as_bytes(std::span(huge))}
+                              : *checkpoint.find(tensor);
+    };
+    const auto backend = make_cpu_backend({.threads = 2});
+    const Transformer model(config, find, *backend);
+    try {
+      generate(model, std::vector<std::vector<TokenId>>{{5, 6, 7}}, {.gen_length = 2});
+      ADD_FAILURE() << name << " generated something";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("the logits are not finite, from layer 1 on"),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "buoy/base/error.h"
+#include "buoy/decode/finite_logits.h"
 #include "buoy/decode/masked_diffusion.h"
 #include "buoy/decode/masked_pass.h"
 
@@ -63,6 +64,7 @@ struct DreamSampler {
     for (Index r = 0; r < logits.rows(); ++r) {
       const Index position = sample.masks[static_cast<std::size_t>(r)];
       model.backend().download(logits.row_range(r, 1), row);
+      check_finite(model, {streams.of(sample.number), sample.generation, position}, row);
       const std::vector<double> p = filtered_probabilities(row, options.sampling);
       const TokenId token =
           choose_token(p, options.sampling, uniform(draw_key(sample, position), kTokenDraw));
@@ -122,7 +124,7 @@ std::vector<Generation> generate_dream(const Model& model, std::span<const std::
   const DreamSampler sampler{model, options, streams};
   std::vector<Generation> generations;
   for (const auto& prompt : prompts)
-    generations.push_back(start_generation(prompt, options.gen_length, mask));
+    generations.push_back(start_masked_generation(prompt, options.gen_length, mask));
 
   const std::vector<float> levels = noise_levels(options.steps, options.eps);
   for (Index step = 0; step < options.steps; ++step) {

@@ -5,12 +5,20 @@
 
 namespace buoy {
 
-Generation start_generation(std::span<const TokenId> prompt, Index masks, TokenId mask) {
+Generation start_generation(std::span<const TokenId> prompt) {
   if (prompt.empty()) fail("the prompt is empty, expected at least one token id");
   Generation generation;
   generation.tokens.assign(prompt.begin(), prompt.end());
-  generation.tokens.resize(prompt.size() + static_cast<std::size_t>(masks), mask);
   generation.prompt_length = std::ssize(prompt);
+  return generation;
+}
+
+Generation start_masked_generation(std::span<const TokenId> prompt, Index masks, TokenId mask) {
+  Generation generation = start_generation(prompt);
+  for (Index p = 0; p < generation.prompt_length; ++p) {
+    if (prompt[static_cast<std::size_t>(p)] == mask) generation.prompt_masks.push_back(p);
+  }
+  generation.tokens.resize(prompt.size() + static_cast<std::size_t>(masks), mask);
   generation.commit_step.assign(static_cast<std::size_t>(masks), kNotCommitted);
   generation.confidence.assign(static_cast<std::size_t>(masks), 0.0);
   return generation;

@@ -14,6 +14,7 @@ inline constexpr Index kNotCommitted = -1;
 struct Generation {
   std::vector<TokenId> tokens;  // prompt, then generated positions (masks until committed)
   Index prompt_length = 0;
+  std::vector<Index> prompt_masks;    // positions of masks that the prompt itself holds: they are filled too
   std::vector<Index> commit_step;     // per generated position, counted from 0; kNotCommitted while open
   std::vector<double> confidence;     // per generated position, what the sampler gave when it committed
   Index steps = 0;                    // forward passes so far
@@ -26,7 +27,9 @@ struct Generation {
 
 // Starts a generation: the prompt followed by `masks` copies of `mask`. Throws Error when the prompt is
 // empty.
-Generation start_generation(std::span<const TokenId> prompt, Index masks, TokenId mask);
+Generation start_masked_generation(std::span<const TokenId> prompt, Index masks, TokenId mask);
+// The same of a model that appends.
+Generation start_generation(std::span<const TokenId> prompt);
 
 // Writes a token and notes when (the step whose pass ran last) and how surely.
 void commit(Generation& generation, Index position, TokenId token, double confidence);

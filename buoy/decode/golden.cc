@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "buoy/base/error.h"
+#include "buoy/base/finite.h"
 #include "buoy/decode/autoregressive.h"
 #include "buoy/decode/masked_diffusion.h"
 #include "buoy/model/capture.h"
@@ -49,18 +50,18 @@ struct GoldenRun {
            to_string(shape));
     }
     const std::vector<float> expected = want.as_floats();
+    if (!all_finite(expected)) fail("{}: \"{}\" holds a number that is not finite", place, name);
+    const bool finite = all_finite(got);
     double worst = 0, largest = 0;
-    bool finite = true;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       worst = std::max(worst, std::abs(double{expected[i]} - got[i]));
       largest = std::max(largest, std::abs(double{expected[i]}));
-      finite &= std::isfinite(got[i]);
     }
     const double error = relative && largest > 0 ? worst / largest : worst;
+    const std::string measured =
+        fmt::format("max error {:.1e}{}, limit {:.0e}", error, relative ? " of the largest" : "", tolerance);
     checks.push_back(
-        {name,
-         fmt::format("max error {:.1e}{}, limit {:.0e}", error, relative ? " of the largest" : "", tolerance),
-         finite && error <= tolerance});
+        {name, finite ? measured : "the model's numbers are not all finite", finite && error <= tolerance});
   }
 
   void compare_tokens(const std::string& name, std::span<const TokenId> got, std::span<const TokenId> want) {

@@ -112,6 +112,13 @@ TEST_F(GoldenFile, AChangedLogitIsNoticed) {
   EXPECT_FALSE(check_golden(model_, golden_, "g")[0].passed);
 }
 
+TEST_F(GoldenFile, NumbersThatAreNotFiniteAreAnErrorAndNotAgreement) {
+  const Shape shape = golden_["logits"].shape;
+  golden_["logits"] =
+      NpyArray::of(std::vector<float>(static_cast<std::size_t>(element_count(shape)), std::nanf("")), shape);
+  EXPECT_THROW(check_golden(model_, golden_, "g"), Error);
+}
+
 TEST_F(GoldenFile, AChangedTokenIsNoticed) {
   std::vector<Index> ids = golden_["gen_s8_g16_b8_cfg1.5"].as_integers();
   ids.back() ^= 1;

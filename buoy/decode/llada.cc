@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "buoy/base/error.h"
+#include "buoy/decode/finite_logits.h"
 #include "buoy/decode/masked_diffusion.h"
 #include "buoy/decode/masked_pass.h"
 
@@ -70,11 +71,14 @@ struct LladaSampler {
     Index r = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       for (const Index position : samples[i].masks) {
+        const LogitPlace place{streams.of(samples[i].number), samples[i].generation, position};
         if (needs_rows()) {
           model.backend().download(logits.row_range(r, 1), row);
+          check_finite(model, place, row);
           all[i].push_back(propose(samples[i], position, row));
         } else {
           const LogitSummary& s = summaries[static_cast<std::size_t>(r)];
+          check_finite(model, place, s);
           all[i].push_back({position, s.best, rank(samples[i], position, s.probability)});
         }
         ++r;
@@ -83,12 +87,13 @@ struct LladaSampler {
     return all;
   }
 
-  // What the step-th step of a block commits: everything above the threshold and at least the surest, or its
-  // quota. With a threshold a block takes as many steps as it needs, so that there is no quota.
-  std::vector<Proposal> select(std::vector<Proposal> proposals, Index step) const {
+  // What the step-th step of a block that began with `masks` commits: everything above the threshold and at
+  // least the surest, or its quota. With a threshold a block takes as many steps as it needs, so that there
+  // is no quota.
+  std::vector<Proposal> select(std::vector<Proposal> proposals, Index masks, Index step) const {
     if (!options.threshold) {
       const Index steps = options.steps / (options.gen_length / options.block_length);
-      return most_confident(std::move(proposals), quota(options.block_length, steps, step));
+      return most_confident(std::move(proposals), quota(masks, steps, step));
     }
     const Index sure = std::ranges::count_if(
         proposals, [&](const Proposal& p) { return p.confidence >= *options.threshold; });
@@ -108,6 +113,10 @@ void check_options(const LladaOptions& o) {
     fail_usage("steps {} do not divide by the {} blocks of gen_length {} / block_length {}", o.steps, blocks,
                o.gen_length, o.block_length);
   }
+  if (!o.threshold && o.steps > o.gen_length) {
+    fail_usage("steps is {}, more than the {} positions of gen_length: a step fills at least one", o.steps,
+               o.gen_length);
+  }
   if (o.threshold && !(*o.threshold > 0 && *o.threshold <= 1)) {
     fail_usage("threshold is {}, expected above 0, at most 1", *o.threshold);
   }
@@ -125,25 +134,34 @@ std::vector<Generation> generate_llada(const Model& model, std::span<const std::
   const LladaSampler sampler{model, options, streams};
   std::vector<Generation> generations;
   for (const auto& prompt : prompts)
-    generations.push_back(start_generation(prompt, options.gen_length, mask));
+    generations.push_back(start_masked_generation(prompt, options.gen_length, mask));
 
   const Index blocks = options.gen_length / options.block_length;
   for (Index b = 0; b < blocks; ++b) {
     const auto block_end = [&](const Generation& g) {
       return g.prompt_length + (b + 1) * options.block_length;
     };
-    for (Index step = 0; options.threshold || step < options.steps / blocks; ++step) {
+    // The prompt's own masks are filled with the first block.
+    const auto masks_of = [&](const Generation& g) {
+      return options.block_length + (b == 0 ? std::ssize(g.prompt_masks) : 0);
+    };
+    // With a threshold too there is a last step: a model that proposes the mask itself never fills it.
+    const auto steps_of = [&](const Generation& g) {
+      return options.threshold ? masks_of(g) : options.steps / blocks;
+    };
+    for (Index step = 0;; ++step) {
       std::vector<MaskedSample> samples;
       for (std::size_t i = 0; i < generations.size(); ++i) {
         Generation& g = generations[i];
         std::vector<Index> masks = masked_positions(g.tokens, mask, block_end(g));
-        if (!masks.empty()) samples.push_back({static_cast<Index>(i), &g, std::move(masks)});
+        if (masks.empty() || step >= steps_of(g)) continue;
+        samples.push_back({static_cast<Index>(i), &g, std::move(masks)});
       }
       if (samples.empty()) break;
       const auto proposals = sampler.propose_all(samples, observer);
       for (std::size_t i = 0; i < samples.size(); ++i) {
         Generation& g = *samples[i].generation;
-        for (const Proposal& p : sampler.select(proposals[i], step)) {
+        for (const Proposal& p : sampler.select(proposals[i], masks_of(g), step)) {
           commit(g, p.position, p.token, p.confidence);
         }
         if (observer != nullptr) observer->after_step(samples[i].number, g);

@@ -31,6 +31,9 @@ Tensor run_masked_pass(const Model& model, std::span<MaskedSample> samples, doub
     const Generation& g = *samples[i].generation;
     unconditional[i] = g.tokens;
     std::fill_n(unconditional[i].begin(), g.prompt_length, *model.config().mask_id);
+    // What the model wrote into the prompt counts as written, not as given.
+    for (const Index p : g.prompt_masks)
+      unconditional[i][static_cast<std::size_t>(p)] = g.tokens[static_cast<std::size_t>(p)];
     sequences.push_back({.ids = unconditional[i], .read_rows = rows[i]});
   }
   Tap* tap = begin_pass(observer, passes);

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "buoy/base/error.h"
-#include "buoy/decode/masked_diffusion.h"
+#include "buoy/decode/sampler.h"
 #include "buoy/model/test_support.h"
 
 namespace buoy {
@@ -15,6 +15,7 @@ namespace {
 constexpr Index kV = 8;
 constexpr TokenId kWord = 1, kEos = 2, kEndOfTurn = 3;
 const std::vector<TokenId> kPrompt = {4, 5};
+using Prompts = std::vector<std::vector<TokenId>>;
 
 struct Sure {
   TokenId token = kWord;
@@ -104,6 +105,87 @@ TEST(LladaScripted, GuidanceMovesLogitsAwayFromThoseWithoutAPrompt) {
   // l = u + 3·(c − u): 2 + 3·1 = 5 and 2.5 − 3·0.5 = 1, the other six 0.
   EXPECT_EQ(made[0].generated()[0], 1);
   EXPECT_NEAR(made[0].confidence[0], std::exp(5) / (std::exp(5) + std::exp(1) + 6), 1e-6);
+}
+
+constexpr TokenId kMask = kV - 1;
+
+// A model that is this sure of every position of a sequence that has masks in its prompt.
+ScriptedModel sure_of_all(std::string_view model_type, std::vector<Sure> positions) {
+  ScriptedModel model(model_type, kV);
+  const Index shift = model.config().family->logit_shift;
+  model.logits = [positions = std::move(positions), shift](const ForwardSequence&, Index row) {
+    return logits_of(positions[static_cast<std::size_t>(row + shift)]);
+  };
+  return model;
+}
+
+TEST(LladaScripted, MasksOfThePromptAreFilledWithTheFirstBlock) {
+  const ScriptedModel model =
+      sure_of_all("llada", {{}, {3, 0.5}, {}, {1, 0.9}, {1, 0.6}, {2, 0.3}, {2, 0.4}});
+  const LladaOptions options{.gen_length = 4, .steps = 4, .block_length = 2};
+  const Generation made = generate_llada(model, Prompts{{4, kMask, 5}}, options)[0];
+  EXPECT_EQ(made.tokens, (std::vector<TokenId>{4, 3, 5, 1, 1, 2, 2}));
+  EXPECT_EQ(made.commit_step, (Steps{0, 0, 3, 2}))
+      << "3 masks in 2 steps: 2, then the prompt's; then 1 and 1";
+  EXPECT_EQ(made.steps, 4);
+  for (const Index steps : {2, 4}) {
+    const std::vector<TokenId> masks(9, kMask);  // more than are generated
+    const ScriptedModel sure = sure_of_all("llada", std::vector<Sure>(13));
+    const auto full = generate_llada(sure, {{masks}}, {.gen_length = 4, .steps = steps, .block_length = 2});
+    EXPECT_EQ(std::ranges::count(full[0].tokens, kMask), 0) << steps;
+  }
+}
+
+TEST(LladaScripted, GuidanceKeepsWhatWasWrittenIntoThePrompt) {
+  const ScriptedModel model = sure_of_all("llada", {{}, {3, 0.9}, {}, {1, 0.5}, {1, 0.3}});
+  const LladaOptions options{.gen_length = 2, .steps = 2, .block_length = 2, .cfg_scale = 1};
+  generate_llada(model, Prompts{{4, kMask, 5}}, options);
+  ASSERT_EQ(model.passes().size(), 2u);
+  EXPECT_EQ(model.passes()[0][1], (std::vector<TokenId>(5, kMask)));
+  EXPECT_EQ(model.passes()[1][0], (std::vector<TokenId>{4, 3, 5, 1, kMask}));
+  EXPECT_EQ(model.passes()[1][1], (std::vector<TokenId>{kMask, 3, kMask, 1, kMask}))
+      << "the public code masks what was given, and 3 was not";
+}
+
+TEST(LladaScripted, AModelThatProposesTheMaskEndsWithAThresholdToo) {
+  const ScriptedModel model = sure_of_all("llada", std::vector<Sure>(5, {kMask, 0.9}));
+  const LladaOptions options{.gen_length = 4, .block_length = 2, .threshold = 0.5};
+  const Generation made = generate_llada(model, Prompts{{4}}, options)[0];
+  EXPECT_EQ(made.steps, 4) << "two for each block of two";
+  EXPECT_EQ(std::ranges::count(made.tokens, kMask), 4);
+}
+
+TEST(DreamScripted, MasksOfThePromptAreFilledToo) {
+  // The first row decides positions 0 and 1.
+  const ScriptedModel model = sure_of_all("Dream", {{3, 0.5}, {3, 0.5}, {2, 0.6}, {1, 0.9}, {1, 0.9}, {}});
+  const Generation made =
+      generate_dream(model, Prompts{{kMask, kMask, kMask}},
+                     {.gen_length = 2, .steps = 3, .alg = DreamAlgorithm::kMaskgitPlus})[0];
+  EXPECT_EQ(made.tokens, (std::vector<TokenId>{3, 3, 2, 1, 1}));
+}
+
+std::string error_of_generating(std::string_view model_type, double temperature) {
+  ScriptedModel model(model_type, kV);
+  model.logits = [](const ForwardSequence&, Index row) {
+    std::vector<float> logits(static_cast<std::size_t>(kV), 0.0f);
+    if (row == 2) logits[3] = std::nanf("");
+    return logits;
+  };
+  try {
+    generate(model, Prompts{{4, 5}}, {.gen_length = 3, .temperature = temperature}, nullptr, 7);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+TEST(Scripted, LogitsThatAreNotFiniteEndAGenerationByName) {
+  for (const double temperature : {0.0, 1.0}) {
+    EXPECT_EQ(error_of_generating("llada", temperature),
+              "sample 7, step 0, position 2: the logits are not finite, though every layer's output is");
+    EXPECT_EQ(error_of_generating("Dream", temperature),
+              "sample 7, step 0, position 3: the logits are not finite, though every layer's output is");
+  }
 }
 
 // How many masks each step of Dream's fills, from the published schedule in double precision.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "buoy/base/enum_names.h"
+#include "buoy/base/error.h"
 #include "buoy/io/json.h"
 
 namespace buoy {
@@ -106,6 +107,9 @@ AutoregressiveOptions autoregressive_options(const SamplerSettings& s, const Mod
       .sampling = {.temperature = s.temperature, .top_p = s.top_p, .top_k = s.top_k},
       .stop_ids = {},
       .seed = s.seed};
+  for (const TokenId id : s.stop_ids) {
+    if (id < 0 || id >= config.V) fail_usage("stop_ids holds {}, outside the vocabulary of {}", id, config.V);
+  }
   if (!s.ignore_eos) options.stop_ids = config.eos_ids;
   options.stop_ids.insert(options.stop_ids.end(), s.stop_ids.begin(), s.stop_ids.end());
   return options;

@@ -105,5 +105,18 @@ TEST(Observers, StopEverySamplerBeforeAPass) {
   }
 }
 
+TEST(SamplerSettings, WhatWouldHaveNoEffectIsRefused) {
+  ModelConfig masked, causal;
+  masked.family = find_family("llada");
+  causal.family = find_family("llama");
+  masked.V = causal.V = 10;
+  EXPECT_NO_THROW(check_settings({.gen_length = 8, .steps = 8}, masked));
+  EXPECT_THROW(check_settings({.gen_length = 8, .steps = 9}, masked), UsageError)
+      << "a step fills at least one";
+  EXPECT_NO_THROW(check_settings({.stop_ids = {0, 9}}, causal));
+  for (const TokenId outside : {-1, 10})
+    EXPECT_THROW(check_settings({.stop_ids = {outside}}, causal), UsageError) << outside;
+}
+
 }  // namespace
 }  // namespace buoy

@@ -31,10 +31,12 @@ std::string LoadedModel::decode(std::span<const TokenId> generated) const {
   return answer_text(tokenizer(), config(), generated);
 }
 
-std::optional<ChatTemplate> choose_chat_template(const std::filesystem::path& directory, Chat chat) {
+std::optional<ChatTemplate> choose_chat_template(const std::filesystem::path& directory, Chat chat,
+                                                 const std::string& date) {
   if (chat == Chat::kOff) return std::nullopt;
   std::optional<ChatTemplate> found = ChatTemplate::load(directory);
   if (!found && chat == Chat::kOn) fail("{}: has no chat template", directory.string());
+  if (found) found->set_date(date);
   return found;
 }
 

@@ -58,9 +58,10 @@ class LoadedModel {
   std::string device_;
 };
 
-// The chat template that `chat` asks for; nothing where none is to be used. Throws Error for kOn where the
-// model has none.
-std::optional<ChatTemplate> choose_chat_template(const std::filesystem::path& directory, Chat chat);
+// The chat template that `chat` asks for, on that date; nothing where none is to be used. Throws Error for
+// kOn where the model has none.
+std::optional<ChatTemplate> choose_chat_template(const std::filesystem::path& directory, Chat chat,
+                                                 const std::string& date = std::string(kDefaultDate));
 
 // As LoadedModel::encode(), without loading the weights.
 std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, const std::optional<ChatTemplate>& chat,

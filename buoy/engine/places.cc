@@ -7,6 +7,7 @@
 
 #include "buoy/base/error.h"
 #include "buoy/io/file.h"
+#include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {
@@ -47,9 +48,9 @@ std::string name_of_directory(const fs::path& directory) {
   const fs::path folder = whole.parent_path().parent_path();
   const std::string hub = folder.filename().string();
   if (whole.parent_path().filename() == "snapshots" && hub.starts_with(kHubPrefix)) {
-    return hub.substr(hub.rfind(kHubSeparator) + kHubSeparator.size());
+    return repair_utf8(hub.substr(hub.rfind(kHubSeparator) + kHubSeparator.size())).text;
   }
-  return whole.filename().string();
+  return repair_utf8(whole.filename().string()).text;  // it goes into JSON
 }
 
 // The snapshot to use of a model in the cache.

@@ -9,6 +9,7 @@
 #include "buoy/io/hash.h"
 #include "buoy/io/json.h"
 #include "buoy/model/fingerprint.h"
+#include "buoy/text/utf8.h"
 
 namespace buoy {
 
@@ -20,7 +21,7 @@ std::vector<NamedItems> read_data(const DataSettings& settings, const Places& pl
   if (paths.empty()) paths = {bundled_data(places, settings.bundled)};
   std::vector<NamedItems> data;
   for (const fs::path& path : paths) {
-    const std::string name = path.stem().string();
+    const std::string name = repair_utf8(path.stem().string()).text;  // it goes into JSON
     if (std::ranges::find(data, name, &NamedItems::name) != data.end()) {
       fail_usage("data: two datasets are called {}", name);
     }
@@ -63,12 +64,14 @@ Json describe_run(const RunSettings& settings, std::span<const NamedItems> data)
   for (const NamedModel& m : read_models(settings)) {
     const PromptTemplate prompt =
         PromptTemplate::find(choose_template(settings.prompt.prompt_template, m.directory));
-    const bool chat = !prompt.raw() && choose_chat_template(m.directory, settings.prompt.chat).has_value();
+    std::optional<ChatTemplate> chat;
+    if (!prompt.raw()) chat = choose_chat_template(m.directory, settings.prompt.chat, settings.prompt.date);
     json["models"][m.name] = {{"weights", fingerprint_model(m.directory, Checkpoint::open(m.directory))},
                               {"tokenizer", fingerprint_tokenizer(m.directory)},
                               {"template", {{"name", prompt.name()}, {"hash", hash_of(prompt.source())}}},
-                              {"chat_template", chat},
+                              {"chat_template", chat.has_value()},
                               {"sampler", to_json(settings.sampler, m.config)}};
+    if (chat && chat->asks_for_date()) json["models"][m.name]["date"] = chat->date();
   }
   return json;
 }

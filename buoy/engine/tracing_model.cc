@@ -1,10 +1,10 @@
 #include "buoy/engine/tracing_model.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "buoy/base/error.h"
 #include "buoy/base/version.h"
+#include "buoy/io/file_name.h"
 #include "buoy/io/json.h"
 #include "buoy/model/fingerprint.h"
 
@@ -48,12 +48,13 @@ TracingModel::TracingModel(const ModelSettings& settings, const SamplerSettings&
   if (template_.raw() && prompt.chat == Chat::kOn) {
     fail_usage("template {} is the whole prompt: it has no use for the chat template", template_.name());
   }
-  chat_ = choose_chat_template(model_.directory(), prompt.chat);
-  const Json described = {{"sampler", to_json(sampler, config())},
-                          {"template", template_.name()},
-                          {"chat_template", question_chat() != nullptr},
-                          {"backend", model_.backend().name()},
-                          {"record", to_json(record)}};
+  chat_ = choose_chat_template(model_.directory(), prompt.chat, prompt.date);
+  Json described = {{"sampler", to_json(sampler, config())},
+                    {"template", template_.name()},
+                    {"chat_template", question_chat() != nullptr},
+                    {"backend", model_.backend().name()},
+                    {"record", to_json(record)}};
+  if (question_chat() != nullptr && question_chat()->asks_for_date()) described["date"] = chat_->date();
   source_.emplace(
       TraceSource{.model = model_.model(),
                   .tokenizer = model_.tokenizer(),
@@ -95,12 +96,7 @@ std::vector<Trace> TracingModel::trace(std::span<const QaItem> items, SampleStre
 }
 
 std::string trace_file_name(const std::string& model, const std::string& id) {
-  std::string name = model + "-" + id;
-  for (char& c : name) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
-    if (!plain) c = '_';
-  }
-  return name + ".npz";
+  return file_name_of(model + "-" + id) + ".npz";
 }
 
 bool is_trace_of(const Trace& trace, const TraceSource& source, const TraceExample& example) {

@@ -18,6 +18,7 @@ namespace buoy {
 struct PromptSettings {
   std::string prompt_template = "auto";  // a bundled name, a file, or auto: what the checkpoint says
   Chat chat = Chat::kAuto;               // kAuto: unless the template is raw
+  std::string date{kDefaultDate};        // for chat templates that ask for it; see parse_date()
 };
 
 // The template that "auto" stands for: what buoy.json in the checkpoint's directory says under

@@ -123,6 +123,9 @@ class Builder {
 };
 
 Json parse(std::string_view text, std::string_view place, Repeats repeats) {
+  // The library takes a NUL for the end of the text.
+  if (const std::size_t nul = text.find('\0'); nul != text.npos)
+    fail("{}: not valid JSON: byte {} is NUL", place, nul);
   Builder builder(place, repeats);
   Json::sax_parse(text, &builder);
   return builder.result();

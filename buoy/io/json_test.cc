@@ -18,6 +18,12 @@ TEST(Json, ParsesTheSameAsTheLibrary) {
   }
 }
 
+TEST(Json, NothingAfterANulIsPassedOver) {
+  using namespace std::string_view_literals;
+  for (const std::string_view text : {"{}\0"sv, "{}\0{\"a\": 1}"sv, "\0{}"sv, "[\"a\0b\"]"sv})
+    EXPECT_NE(error_of([&] { parse_json(text, "f"); }).find("f: not valid JSON: byte "), std::string::npos);
+}
+
 TEST(Json, KeepsTheOrderOfKeys) {
   EXPECT_EQ(parse_json(R"({"b":1,"a":2,"c":3})", "x").dump(), R"({"b":1,"a":2,"c":3})");
 }

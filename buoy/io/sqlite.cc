@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <sqlite3.h>
 #include <unistd.h>
@@ -106,6 +107,25 @@ void execute_on(const SqliteConnection& connection, const char* sql) {
   require_ok(connection, sqlite3_exec(connection.handle, sql, nullptr, nullptr, nullptr));
 }
 
+// The file may be anybody's: what its schema says may neither call functions with side effects nor compute
+// for ever. None of ours has a view; triggers act on writing only.
+void distrust_schema(const SqliteConnection& connection, DatabaseAccess access) {
+  sqlite3* handle = connection.handle;
+  const std::pair<int, int> switches[] = {
+      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+      {SQLITE_DBCONFIG_DEFENSIVE, 1},
+      {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+      {SQLITE_DBCONFIG_ENABLE_TRIGGER, access == DatabaseAccess::kRead ? 0 : 1}};
+  for (const auto& [what, value] : switches)
+    require_ok(connection, sqlite3_db_config(handle, what, value, static_cast<int*>(nullptr)));
+  const std::pair<int, int> limits[] = {{SQLITE_LIMIT_LENGTH, 1 << 28},
+                                        {SQLITE_LIMIT_ATTACHED, 0},
+                                        {SQLITE_LIMIT_EXPR_DEPTH, 100},
+                                        {SQLITE_LIMIT_COMPOUND_SELECT, 20},
+                                        {SQLITE_LIMIT_TRIGGER_DEPTH, 10}};
+  for (const auto& [what, most] : limits) sqlite3_limit(handle, what, most);
+}
+
 int bind_value(sqlite3_stmt* statement, int place, const SqlValue& value) {
   const auto bind = [&](const auto& v) {
     using T = std::remove_cvref_t<decltype(v)>;
@@ -141,7 +161,8 @@ Database::Database(const fs::path& path, const DatabaseOptions& options)
     fail_at(c);
   }
   sqlite3_busy_timeout(c.handle, static_cast<int>(options.busy_timeout.count()));
-  execute_on(c, "PRAGMA schema_version; PRAGMA foreign_keys = ON");
+  distrust_schema(c, options.access);
+  execute_on(c, "PRAGMA schema_version; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON");
   if (options.access != DatabaseAccess::kRead && options.journal == Journal::kWal) {
     execute_on(c, "PRAGMA journal_mode = WAL");
   }

@@ -164,5 +164,25 @@ TEST(Sqlite, ADamagedFileIsCalledDamaged) {
   EXPECT_NE(message.find("a.db: is damaged"), message.npos) << message;
 }
 
+// A view in the place of a table could compute for ever, or read what else it likes.
+TEST(Sqlite, AForeignFilesViewsAreNotComputed) {
+  const TempDir dir;
+  {
+    Database database = make_table(dir / "a.db");
+    database.execute(
+        "CREATE VIEW v AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n");
+  }
+  Database database(dir / "a.db", {.access = DatabaseAccess::kRead});
+  const std::string said = error_of([&] { database.integer("SELECT count(*) FROM v"); });
+  EXPECT_NE(said.find("access to view \"v\" prohibited"), std::string::npos) << said;
+}
+
+TEST(Sqlite, AForeignFilesSchemaCannotBeRewritten) {
+  const TempDir dir;
+  Database database = make_table(dir / "a.db");
+  database.execute("PRAGMA writable_schema = ON");
+  EXPECT_NE(error_of([&] { database.execute("UPDATE sqlite_master SET sql = 'x'"); }), "(no error)");
+}
+
 }  // namespace
 }  // namespace buoy

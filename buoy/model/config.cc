@@ -12,12 +12,20 @@ namespace {
 
 // Far beyond any model, far below anything that could overflow a product of two.
 constexpr Index kLargestSize = Index{1} << 28;
+// Tables are made for every layer and every position before there is a weight to compare them with.
+constexpr Index kMostLayers = 4096, kLongestContext = Index{1} << 22;
+
+Index largest(std::string_view key) {
+  if (key == "n_layers" || key == "num_hidden_layers") return kMostLayers;
+  if (key == "max_position_embeddings" || key == "max_sequence_length") return kLongestContext;
+  return kLargestSize;
+}
 
 Index read_size(const JsonObject& config, std::string_view key,
                 std::optional<Index> fallback = std::nullopt) {
   const Index size = fallback ? config.integer_or(key, *fallback) : config.integer(key);
-  if (size < 1 || size > kLargestSize) {
-    fail("{}: \"{}\" is {}, expected 1 to {}", config.place(), key, size, kLargestSize);
+  if (size < 1 || size > largest(key)) {
+    fail("{}: \"{}\" is {}, expected 1 to {}", config.place(), key, size, largest(key));
   }
   return size;
 }
@@ -113,6 +121,9 @@ ModelConfig parse_model_config(const Json& json, const Json* generation, const s
   model.D = read_size(config, "head_dim", model.E / model.H);
   if (model.D % 2 != 0) fail("{}: head size is {}, expected an even number", place, model.D);
   model.rms_epsilon = static_cast<float>(config.number_or("rms_norm_eps", family.rms_epsilon));
+  if (!(model.rms_epsilon > 0 && model.rms_epsilon < 1)) {
+    fail("{}: \"rms_norm_eps\" is {}, expected above 0, below 1", place, model.rms_epsilon);
+  }
   read_rope(config, model);
   model.tied = config.boolean_or(family.keys.tied, false);
   model.qkv_bias =

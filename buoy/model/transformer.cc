@@ -298,6 +298,10 @@ std::vector<Index> Transformer::hand_over(Index l, std::span<const Index> number
   std::vector<Index> again;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (batch.measured[i].request == nullptr) continue;
+    if (const std::string_view spoilt = first_nonfinite(batch.stats[i]); !spoilt.empty()) {
+      fail("layer {}, sequence {} of the batch: attention's {} holds a number that is not finite", l,
+           numbers[i], spoilt);
+    }
     if (tap.measured(l, numbers[i], batch.stats[i]) == Tap::Next::kAgain) again.push_back(numbers[i]);
   }
   check(again.empty() || tap.may_ask_again(), "a tap that asks again says that it may");

@@ -15,11 +15,11 @@ bool is_weight_type(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBf16;
 }
 
-// "a, b, c and 4 more".
+// "a; b; c and 4 more".
 std::string shorten(const std::vector<std::string>& items, std::size_t most) {
   const std::size_t shown = std::min(items.size(), most);
   std::string text =
-      fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<Index>(shown), ", "));
+      fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<Index>(shown), "; "));
   if (items.size() > shown) text += fmt::format(" and {} more", items.size() - shown);
   return text;
 }
@@ -148,7 +148,7 @@ void verify_weights(const ModelConfig& config, const Checkpoint& checkpoint, con
   const WeightReport report = inspect_weights(config, checkpoint);
   if (!report.problems.empty()) {
     fail("{}: {} problem{}: {}", place, report.problems.size(), report.problems.size() == 1 ? "" : "s",
-         fmt::join(report.problems, "; "));
+         shorten(report.problems, 20));
   }
   if (!report.unused.empty()) {
     warn(warnings, fmt::format("{}: {} tensor{} not used by this family: {}", place, report.unused.size(),
@@ -156,8 +156,7 @@ void verify_weights(const ModelConfig& config, const Checkpoint& checkpoint, con
   }
   for (const ExpectedTensor& want : expected_tensors(config)) {
     const Index bad = count_nonfinite(*checkpoint.find(want.name));
-    if (bad > 0)
-      warn(warnings, fmt::format("{}: \"{}\" holds {} NaN or infinite weights", place, want.name, bad));
+    if (bad > 0) fail("{}: \"{}\" holds {} NaN or infinite weights", place, want.name, bad);
   }
 }
 

@@ -35,7 +35,8 @@ struct WeightReport {
 
 WeightReport inspect_weights(const ModelConfig& config, const Checkpoint& checkpoint);
 
-// Throws Error listing all problems at once; sends unused tensors and NaN or infinite weights to `warnings`.
+// Throws Error listing all problems at once, and for the first tensor with NaN or infinite weights; sends
+// unused tensors to `warnings`.
 void verify_weights(const ModelConfig& config, const Checkpoint& checkpoint, const std::string& place,
                     const WarningSink& warnings);
 

@@ -243,6 +243,66 @@ TEST(Recorder, KeepsOnlyWhatWasAskedFor) {
   for (std::size_t j = 0; j < N; ++j) EXPECT_EQ(trace.steps.received[j], all.steps.received[(L + 1) * N + j]);
 }
 
+// Masks of the prompt at 1 and 3 are read and filled like those of the answer.
+TEST(Recorder, AMaskThatThePromptHeldIsReadAndIsNoPartOfTheAnswer) {
+  const Subject subject("llada");
+  Recorder recorder(subject.config(), {}, subject.layout);
+  const std::vector<Index> read = {1, 3, 9, 10, 11};
+  recorder.begin_pass({.tokens = subject.tokens, .read_rows = read});
+  subject.pass(recorder, 0, 12);
+  recorder.end_pass(std::vector<Index>{10, 1, 3, 9});
+  recorder.begin_finished(subject.tokens, {});
+  subject.pass(recorder, 0, 12);
+  Trace trace = recorder.take();
+  complete(trace);
+  check_trace(trace, "recorded");
+  EXPECT_EQ(trace.answer.rows, (std::vector<Index>{9, 10, -1}));
+  const std::vector<Index> open = {0, 1, 2, 2, 2, 1, 3, 3, 1, 4, 4, 4};
+  for (Index l = 0; l < trace.L(); ++l) {
+    const Summed want = add_up(subject.matrices(12, l), trace.H(), 12, open, trace.R(), read);
+    expect_near(std::span<const float>(trace.steps.received_read).subspan(at(l * 12), 12), want.read,
+                "received_read");
+    expect_near(
+        std::span<const float>(trace.steps.flow).subspan(at(l * trace.R() * trace.R()), want.flow.size()),
+        want.flow, "flow");
+  }
+}
+
+TEST(Recorder, ARowThatDecidesTwoPositionsCountsOnce) {
+  const Subject subject("dream");
+  Recorder recorder(subject.config(), {}, subject.layout);
+  const std::vector<Index> read = {0, 0, 8, 9, 10};  // positions 0, 1 and the three that are generated
+  recorder.begin_pass({.tokens = subject.tokens, .read_rows = read});
+  subject.pass(recorder, 0, 12);
+  recorder.end_pass(std::vector<Index>{0, 1, 9, 10, 11});
+  recorder.begin_finished(subject.tokens, {});
+  subject.pass(recorder, 0, 12);
+  Trace trace = recorder.take();
+  complete(trace);
+  check_trace(trace, "recorded");
+  EXPECT_EQ(trace.answer.rows, (std::vector<Index>{8, 9, 10}));
+  const std::vector<Index> open = {0, 1, 2, 2, 2, 1, 3, 3, 1, 4, 4, 4};
+  const Summed want =
+      add_up(subject.matrices(12, 0), trace.H(), 12, open, trace.R(), std::vector<Index>{0, 8, 9, 10});
+  expect_near(std::span<const float>(trace.steps.received_read).first(12), want.read, "received_read");
+}
+
+TEST(Recorder, RefusesMasksInMoreRegionsThanAttentionCanTellApart) {
+  Subject subject("llada");
+  RegionMap& map = subject.layout.regions;
+  map.of.clear();
+  std::vector<Index> read;
+  for (Index d = 0; d < 20; ++d) {  // of each document one position is read and one is not
+    map.regions.push_back({.kind = RegionKind::kDocument, .document = d + 3});
+    map.of.insert(map.of.end(), 2, map.count() - 1);
+    read.push_back(2 * d);
+  }
+  subject.layout.evidence.assign(map.of.size(), 0);
+  Recorder recorder(subject.config(), {}, subject.layout);
+  const std::vector<TokenId> tokens(41, 1);
+  EXPECT_THROW(recorder.begin_pass({.tokens = tokens, .read_rows = read}), Error);
+}
+
 TEST(Recorder, RefusesMoreRegionsThanAttentionCanTellApart) {
   Subject subject("llada");
   for (Index d = 3; d < 40; ++d)

@@ -133,6 +133,10 @@ void Recorder::State::plan_columns(std::span<const Index> read) {
     if (id < 0) {
       id = static_cast<std::int8_t>(groups.size());
       groups.push_back({.region = region, .read = is_read[at(t)]});
+      if (std::ssize(groups) > kMaxGroups) {
+        fail("the prompt holds masks in so many of its {} regions that attention has more than {} parts",
+             layout.regions.count(), kMaxGroups);
+      }
     }
     request.query_groups[at(t)] = id;
   }
@@ -279,6 +283,8 @@ void Recorder::begin_pass(const RecordedPass& pass) {
   s.tokens.assign(pass.tokens.begin(), pass.tokens.end());
   s.first_row = pass.first_row;
   s.read_rows.assign(pass.read_rows.begin(), pass.read_rows.end());
+  // A row counts once: where logits are shifted, the first decides two positions.
+  s.read_rows.erase(std::ranges::unique(s.read_rows).begin(), s.read_rows.end());
   s.region_of = s.layout.regions.of;
   s.region_of.resize(s.tokens.size(), s.layout.regions.find(RegionKind::kAnswer));
   s.keep = s.settings.steps.contains(pass.step);
@@ -308,6 +314,7 @@ void Recorder::end_pass(std::span<const Index> committed) {
   s.doing = State::Doing::kNothing;
   if (!s.settings.answer_rows) return;
   for (const Index position : committed) {
+    if (position < s.prompt_length()) continue;  // a mask that the prompt held is no part of the answer
     const Index row = s.row_of(position);
     const Index r = std::ranges::find(s.measured_rows, row) - s.measured_rows.begin();
     check(std::ranges::find(s.read_rows, row) != s.read_rows.end(),

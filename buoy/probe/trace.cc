@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "buoy/base/at.h"
 #include "buoy/base/error.h"
@@ -11,6 +12,7 @@ namespace buoy {
 namespace {
 
 constexpr double kSumTolerance = 1e-3;
+constexpr Index kMostSteps = Index{1} << 28;
 
 // Finds out whether a trace hangs together; every complaint starts with the place.
 class Checker {
@@ -46,11 +48,28 @@ class Checker {
   void sums(const std::vector<T>& array, const char* name, Index length, Holds holds) const {
     for (std::size_t i = 0; i + static_cast<std::size_t>(length) <= array.size();
          i += static_cast<std::size_t>(length)) {
-      double sum = 0;
-      for (Index j = 0; j < length; ++j) sum += static_cast<double>(array[i + static_cast<std::size_t>(j)]);
+      double sum = 0, least = 0;
+      for (Index j = 0; j < length; ++j) {
+        const auto share = static_cast<double>(array[i + static_cast<std::size_t>(j)]);
+        sum += share;
+        least = std::min(least, share);
+      }
+      if (least < 0)
+        fail("{}: a row of \"{}\" holds {:.4g}, expected shares of attention", place_, name, least);
       const bool fits =
           std::abs(sum - 1) <= kSumTolerance || (holds == Holds::kRowsSumToOneOrZero && sum == 0);
-      if (!fits) fail("{}: a row of \"{}\" adds up to {:.4f}, expected 1", place_, name, sum);
+      if (!fits) fail("{}: a row of \"{}\" adds up to {:.4g}, expected 1", place_, name, sum);
+    }
+  }
+
+  // Numbers that may miss their bounds by rounding.
+  template <typename T>
+  void between(const std::vector<T>& array, const char* name, double low, double high) const {
+    for (std::size_t i = 0; i < array.size(); ++i) {
+      const auto value = static_cast<double>(array[i]);
+      if (value < low - kSumTolerance || value > high + kSumTolerance)
+        fail("{}: \"{}\" holds {:.4g} at index {}, expected {:.4g} to {:.4g}", place_, name, value, i, low,
+             high);
     }
   }
 
@@ -63,6 +82,7 @@ class Checker {
   void check() const {
     check_sequence();
     ascending(trace_.steps.steps, "steps");
+    range(trace_.steps.steps, "steps", 0, kMostSteps);
     for (const TraceArray& array : trace_arrays()) {
       array.visit(trace_, [&](const auto& values) { check_array(array, values); });
     }
@@ -106,6 +126,12 @@ class Checker {
         return range(values, name, 0, N);
       case Holds::kLength:
         return range(values, name, 1, N);
+      case Holds::kStep:
+        return range(values, name, -1, kMostSteps);
+      case Holds::kShare:
+        return between(values, name, 0, 1);
+      case Holds::kNotNegative:
+        return between(values, name, 0, std::numeric_limits<float>::max());
       case Holds::kFlag:
         return range(values, name, 0, 1);
     }

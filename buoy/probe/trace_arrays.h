@@ -24,7 +24,10 @@ enum class Holds {
   kPosition,            // -1 … N - 1
   kKeyCount,            // 0 … N
   kLength,              // 1 … N
-  kFlag,                // 0 or 1
+  kStep,                // -1 … the largest number of a pass
+  kShare,               // 0 … 1
+  kNotNegative,
+  kFlag,  // 0 or 1
 };
 
 // What uniform attention makes of an array. With S in its shape: at each step, over the keys there were.

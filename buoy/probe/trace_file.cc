@@ -1,5 +1,6 @@
 // Traces as npz: one named array per field, and a JSON header.
 #include <algorithm>
+#include <limits>
 
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
@@ -30,6 +31,16 @@ void write_what_kind_does_not_say(const TraceHeader& h, Json& json) {
   if (h.rows != implied.rows) json["rows"] = h.rows == PassRows::kAddUp ? "add up" : "anew";
 }
 
+// Far beyond any model and any sequence, far below what would make a figure endless or a product overflow.
+constexpr Index kMostHeads = 4096, kMostLayers = 4096, kMostPositions = Index{1} << 28;
+
+Index read_count(const JsonObject& header, std::string_view key, Index low, Index high) {
+  const Index count = header.integer(key);
+  if (count < low || count > high)
+    fail("{}: \"{}\" is {}, expected {} to {}", header.place(), key, count, low, high);
+  return count;
+}
+
 void read_kind(const JsonObject& header, TraceHeader& h) {
   const std::string kind = header.string("kind");
   if (kind != "causal" && kind != "masked")
@@ -40,9 +51,8 @@ void read_kind(const JsonObject& header, TraceHeader& h) {
   h.rows = implied.rows;
   if (const Json* found = header.find("mask")) {
     const JsonObject mask(*found, header.place() + ": mask");
-    const Index block = mask.integer("block"), offset = mask.integer("offset");
-    if (block < 0 || offset < 0)
-      fail("{}: blocks of {} at {}, expected none below 0", mask.place(), block, offset);
+    const Index block = read_count(mask, "block", 0, kMostPositions);
+    const Index offset = read_count(mask, "offset", 0, kMostPositions);
     h.mask = block == 0 ? Mask::kFull : Mask::blocks(block, offset);
   }
   if (header.has("rows")) {
@@ -91,10 +101,10 @@ void read_header(const Json& json, const std::string& place, Trace& trace) {
   h.model_hash = object.string("model_hash");
   h.tokenizer_hash = object.string("tokenizer_hash");
   read_kind(object, h);
-  h.H = object.integer("heads");
-  h.Hkv = object.integer("key_heads");
-  h.model_layers = object.integer("model_layers");
-  trace.prompt_length = object.integer("prompt_length");
+  h.H = read_count(object, "heads", 1, kMostHeads);
+  h.Hkv = read_count(object, "key_heads", 1, kMostHeads);
+  h.model_layers = read_count(object, "model_layers", 1, kMostLayers);
+  trace.prompt_length = read_count(object, "prompt_length", 0, kMostPositions);
   if (const Json* settings = object.find("settings")) h.settings = settings->dump();
   h.sample = object.string("sample");
   h.task = object.string("task");
@@ -106,7 +116,8 @@ void read_header(const Json& json, const std::string& place, Trace& trace) {
     if (!answer.is_string()) fail("{}: \"answers\" holds {}, expected strings", place, kind_of(answer));
     h.answers.push_back(answer.get<std::string>());
   }
-  if (object.find("mask_id") != nullptr) h.mask_id = static_cast<TokenId>(object.integer("mask_id"));
+  if (object.find("mask_id") != nullptr)
+    h.mask_id = static_cast<TokenId>(read_count(object, "mask_id", 0, std::numeric_limits<TokenId>::max()));
   if (object.find("correct") != nullptr) h.correct = object.boolean("correct");
 }
 
@@ -157,6 +168,15 @@ class Arrays {
   }
 
   std::vector<Index> integers(const char* name) const { return get(name).as_integers(); }
+
+  // Throws Error for an array that no trace has: what is not checked is not let through.
+  void refuse_others() const {
+    for (const auto& [name, array] : arrays_) {
+      const bool known = std::ranges::find(trace_arrays(), name, &TraceArray::name) != trace_arrays().end() ||
+                         std::ranges::find(frame_arrays(), name) != frame_arrays().end();
+      if (!known) fail("{}: has an array {}, which no trace has", place_, quote(name));
+    }
+  }
 
   std::vector<std::string> texts(const char* name) const {
     const NpyArray& array = get(name);
@@ -245,6 +265,7 @@ void write_trace(const std::filesystem::path& path, const Trace& trace) {
 Trace read_trace(const std::filesystem::path& path) {
   const std::string place = path.string();
   const Arrays arrays(read_npz(path), place);
+  arrays.refuse_others();
   const NpyArray& header = arrays.get(kHeader);
   if (!header.is_text || header.text.size() != 1)
     fail("{}: is not a trace: \"header\" is not one text", place);

@@ -150,6 +150,27 @@ TEST_F(TraceFile, SaysWhatIsWrongWithABadOne) {
   EXPECT_NE(reading().find("t.npz"), std::string::npos) << reading();
 }
 
+// Sizes that wrap when they are multiplied, or that no figure would come to an end with.
+TEST_F(TraceFile, WithImpossibleSizesIsRefused) {
+  for (const char* key : {"heads", "key_heads", "model_layers", "prompt_length", "mask_id"}) {
+    for (const Index value : {Index{1} << 62, Index{-5}, std::numeric_limits<Index>::min() + 5}) {
+      change([&](NpzArrays& a) {
+        Json header = parse_json(a["header"].text[0], "header");
+        header[key] = value;
+        a["header"] = NpyArray::of_text({header.dump()}, {});
+      });
+      EXPECT_NE(reading().find(fmt::format("\"{}\" is {}, expected ", key, value)), std::string::npos)
+          << reading();
+    }
+  }
+}
+
+TEST_F(TraceFile, WithAnArrayThatNoTraceHasIsRefused) {
+  change([](NpzArrays& a) { a["received\n"] = a["received"]; });
+  EXPECT_NE(reading().find("has an array \"received\\n\", which no trace has"), std::string::npos)
+      << reading();
+}
+
 TEST_F(TraceFile, IsNotWrittenWhenItDoesNotHangTogether) {
   trace_.steps.received[0] += 1;
   EXPECT_THROW(write_trace(path_, trace_), Error);
@@ -231,10 +252,13 @@ TEST_F(SpoiledArrays, ThatDoNotHoldWhatTheTableSaysAreRefused) {
   for (const TraceArray& array : trace_arrays()) {
     if (array.holds == Holds::kNothingMore) continue;
     const bool sums = array.holds == Holds::kRowsSumToOne || array.holds == Holds::kRowsSumToOneOrZero;
-    const Index low = array.holds == Holds::kPosition ? -1 : array.holds == Holds::kLength ? 1 : 0;
-    const Index high = array.holds == Holds::kFlag       ? 1
-                       : array.holds == Holds::kPosition ? trace_.N() - 1
-                                                         : trace_.N();
+    const bool open = array.holds == Holds::kNotNegative;  // upwards
+    const bool may_be_missing = array.holds == Holds::kPosition || array.holds == Holds::kStep;
+    const Index low = may_be_missing ? -1 : array.holds == Holds::kLength ? 1 : 0;
+    const Index high = array.holds == Holds::kFlag || array.holds == Holds::kShare ? 1
+                       : array.holds == Holds::kStep                               ? Index{1} << 28
+                       : array.holds == Holds::kPosition                           ? trace_.N() - 1
+                                                                                   : trace_.N();
     const auto set = [](Index value) {
       return [value](auto& values) {
         values[0] = static_cast<typename std::remove_cvref_t<decltype(values)>::value_type>(value);
@@ -242,10 +266,15 @@ TEST_F(SpoiledArrays, ThatDoNotHoldWhatTheTableSaysAreRefused) {
     };
     if (sums) {
       expect_complaint(array, "sum", set(3));
+      expect_complaint(array, "a negative share", [](auto& values) {
+        using Value = typename std::remove_cvref_t<decltype(values)>::value_type;
+        values[0] = static_cast<Value>(values[0] - 2);
+        values[1] = static_cast<Value>(values[1] + 2);
+      });
       continue;
     }
     expect_complaint(array, "low", set(low - 1));
-    expect_complaint(array, "high", set(high + 1));
+    if (!open) expect_complaint(array, "high", set(high + 1));
     for (const Index fine : {low, high}) {
       Trace changed = trace_;
       array.visit(changed, set(fine));

@@ -7,6 +7,7 @@
 #include "buoy/base/error.h"
 #include "buoy/draw/canvas.h"
 #include "buoy/io/file.h"
+#include "buoy/io/file_name.h"
 
 namespace buoy {
 
@@ -38,7 +39,7 @@ bool FigureWriter::wants(std::string_view topic) const {
 
 void FigureWriter::add(Section& section, std::string_view topic, const StudyFigure& figure) const {
   if (!wants(topic)) return;
-  const std::string files = "figures/" + plain_name(figure.name);
+  const std::string files = "figures/" + file_name_of(figure.name);
   if (!fonts_) return write_file_atomically(directory_ / (files + ".csv"), figure.csv);
   FigureBlock block{.svg = save_figure(figure.figure, directory_ / files, figure.csv, options_.formats),
                     .alt = figure.alt,
@@ -68,15 +69,6 @@ std::vector<ModelKey> FigureWriter::key() const {
   for (const std::string& model : options_.models)
     key.push_back({.name = model, .detail = "", .color = color_of(model)});
   return key;
-}
-
-std::string plain_name(std::string text) {
-  for (char& c : text) {
-    const bool keeps = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_';
-    if (!keeps) c = '_';
-  }
-  return text;
 }
 
 Section repeat_section(const std::string& numbers, const std::string& command) {

@@ -68,9 +68,6 @@ std::vector<std::string> names_in(const Rows& rows, Name name) {
   return names;
 }
 
-// A part of a file's name: what is not plain becomes _.
-std::string plain_name(std::string text);
-
 // How to repeat a run of questions; `numbers` says where they all are.
 Section repeat_section(const std::string& numbers, const std::string& command);
 

@@ -44,11 +44,22 @@ std::string gain_text(const std::optional<ScoreGain>& gain, int score) {
   return fmt::format("{:+.1f} [{:+.1f}, {:+.1f}]", gain->mean[score], gain->low[score], gain->high[score]);
 }
 
+// Text that LaTeX prints as it is and runs nothing of: a name may hold \input.
 std::string latex_text(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (std::string_view("_%&#$").find(c) != std::string_view::npos) out += '\\';
-    out += c;
+    if (std::string_view("_%&#${}").find(c) != std::string_view::npos) {
+      out += '\\';
+      out += c;
+    } else if (c == '\\') {
+      out += "\\textbackslash{}";
+    } else if (c == '~') {
+      out += "\\textasciitilde{}";
+    } else if (c == '^') {
+      out += "\\textasciicircum{}";
+    } else {
+      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
   }
   return out;
 }

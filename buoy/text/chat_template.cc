@@ -1,5 +1,7 @@
 #include "buoy/text/chat_template.h"
 
+#include <cstdio>
+
 #include "buoy/base/error.h"
 #include "buoy/io/file.h"
 #include "buoy/io/json.h"
@@ -11,6 +13,7 @@ struct ChatTemplate::Parts {
   jinja::Template body;
   Json special_tokens;
   std::string place;
+  bool asks_for_date;
 };
 
 namespace {
@@ -44,11 +47,30 @@ std::optional<std::string> find_source(const JsonObject& config) {
   fail("{}: chat_template has no \"default\" (has: {})", config.place(), names);
 }
 
-std::tm local_time() {
+std::string today() {
   const std::time_t now = std::time(nullptr);
-  std::tm result{};
-  check(localtime_r(&now, &result) != nullptr, "the clock has no local time");
-  return result;
+  std::tm local{};
+  check(localtime_r(&now, &local) != nullptr, "the clock has no local time");
+  return fmt::format("{:04}-{:02}-{:02}", local.tm_year + 1900, local.tm_mon + 1, local.tm_mday);
+}
+
+// A day of the calendar, with its day of the week and of the year; nothing where there is no such day.
+std::optional<std::tm> day_of(const std::string& text) {
+  int year = 0, month = 0, day = 0;
+  const bool plain = text.size() == 10 && text.find_first_not_of("0123456789-") == text.npos;
+  if (!plain || std::sscanf(text.c_str(), "%4d-%2d-%2d", &year, &month, &day) != 3 || year < 1900)
+    return std::nullopt;
+  std::tm made{};
+  made.tm_year = year - 1900;
+  made.tm_mon = month - 1;
+  made.tm_mday = day;
+  made.tm_hour = 12;  // far from any change of the clocks
+  const std::tm asked = made;
+  made.tm_isdst = -1;
+  if (std::mktime(&made) == -1 || made.tm_mon != asked.tm_mon || made.tm_mday != asked.tm_mday)
+    return std::nullopt;
+  made.tm_hour = made.tm_min = made.tm_sec = 0;
+  return made;
 }
 
 void check_messages(const Json& messages, const std::string& place) {
@@ -59,6 +81,20 @@ void check_messages(const Json& messages, const std::string& place) {
 }
 
 }  // namespace
+
+std::string parse_date(const std::string& text) {
+  const std::string date = text == "today" ? today() : text;
+  if (!day_of(date)) fail_usage("date is \"{}\", expected a day such as {}, or today", text, kDefaultDate);
+  return date;
+}
+
+void ChatTemplate::set_date(const std::string& date) {
+  date_ = parse_date(date);
+}
+
+bool ChatTemplate::asks_for_date() const {
+  return parts_->asks_for_date;
+}
 
 std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& directory) {
   const std::filesystem::path config_path = directory / "tokenizer_config.json";
@@ -75,8 +111,9 @@ std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& dire
 
 ChatTemplate ChatTemplate::parse(std::string_view source, const Json& special_tokens,
                                  const std::string& place) {
-  return ChatTemplate(
-      std::make_shared<const Parts>(Parts{jinja::Template::parse(source, place), special_tokens, place}));
+  const bool asks_for_date = source.find("strftime_now") != std::string_view::npos;
+  return ChatTemplate(std::make_shared<const Parts>(
+      Parts{jinja::Template::parse(source, place), special_tokens, place, asks_for_date}));
 }
 
 std::string ChatTemplate::render(const Json& messages, GenerationPrompt prompt,
@@ -92,7 +129,7 @@ std::string ChatTemplate::render(const Json& messages, GenerationPrompt prompt,
   }
   variables["messages"] = messages;
   variables["add_generation_prompt"] = prompt == GenerationPrompt::kAdd;
-  return parts_->body.render(variables, options.now ? *options.now : local_time());
+  return parts_->body.render(variables, options.now ? *options.now : *day_of(date_));
 }
 
 std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, GenerationPrompt prompt,

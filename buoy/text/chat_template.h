@@ -21,9 +21,16 @@ struct ChatMessage {
 // Whether the prompt ends where the assistant's answer begins. A template may ignore it, as LLaDA's does.
 enum class GenerationPrompt { kOmit, kAdd };
 
+// The day that strftime_now() writes unless another is asked for: a prompt must not depend on when it is
+// made. It is the one that Llama 3's own template falls back to.
+inline constexpr std::string_view kDefaultDate = "2024-07-26";
+
+// "2024-07-26"; of "today" the day of the clock. Throws UsageError for anything else.
+std::string parse_date(const std::string& text);
+
 struct ChatOptions {
   const Json* variables = nullptr;  // an object: more variables for the template ("tools", "documents", …)
-  std::optional<std::tm> now;       // for strftime_now(); local time when absent
+  std::optional<std::tm> now;       // for strftime_now(); midnight of the template's date when absent
 };
 
 // A model's chat template. Immutable, safe to share between threads. The text it renders holds its own
@@ -44,11 +51,17 @@ class ChatTemplate {
   std::string render(const std::vector<ChatMessage>& messages, GenerationPrompt prompt,
                      const ChatOptions& options = {}) const;
 
+  // Another day for strftime_now(), as parse_date() gives it.
+  void set_date(const std::string& date);
+  const std::string& date() const { return date_; }
+  bool asks_for_date() const;  // whether the date can matter
+
  private:
   struct Parts;
   explicit ChatTemplate(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 
   std::shared_ptr<const Parts> parts_;  // shared by copies: never changed
+  std::string date_{kDefaultDate};
 };
 
 }  // namespace buoy

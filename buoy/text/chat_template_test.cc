@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "buoy/base/error.h"
+#include "buoy/io/json.h"
 #include "buoy/text/test_support.h"
 
 namespace buoy {
@@ -62,6 +63,24 @@ TEST(ChatTemplate, ComesFromEitherFile) {
   EXPECT_NE(error_of([&] { ChatTemplate::load(folder); }).find("has no \"default\" (has: tool_use)"),
             std::string::npos);
   std::filesystem::remove_all(folder);
+}
+
+TEST(ChatTemplateDate, IsThatOfTheTemplateAndNotOfTheClock) {
+  ChatTemplate chat = ChatTemplate::parse("{{ strftime_now('%A %d %b %Y %j %H:%M') }}", Json::object(), "t");
+  EXPECT_EQ(chat.render(Json::array(), GenerationPrompt::kAdd), "Friday 26 Jul 2024 208 00:00");
+  chat.set_date("2028-02-29");
+  EXPECT_EQ(chat.render(Json::array(), GenerationPrompt::kAdd), "Tuesday 29 Feb 2028 060 00:00");
+  EXPECT_TRUE(chat.asks_for_date());
+  EXPECT_FALSE(ChatTemplate::parse("{{ messages }}", Json::object(), "t").asks_for_date());
+}
+
+TEST(ChatTemplateDate, IsADayOfTheCalendar) {
+  for (const char* bad : {"", "2024-7-26", "2024-02-30", "2023-02-29", "24-07-2024", "2024-13-01",
+                          "2024- 7-26", "2024--1-26", "2024-07-26x", "yesterday"}) {
+    EXPECT_THROW(parse_date(bad), UsageError) << bad;
+  }
+  EXPECT_EQ(parse_date("today").size(), 10u);
+  EXPECT_EQ(parse_date("2024-07-26"), "2024-07-26");
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ function run_buoy({ template, tokens, variables }) {
   // From a file: a template that is refused ends buoy before it reads, and a pipe would break.
   writeFileSync(join(folder, "input.json"), JSON.stringify(rest));
   const input = openSync(join(folder, "input.json"));
-  const result = spawnSync(buoy, ["tokenize", "--chat", "--model", folder, ...flags], { stdio: [input, "pipe", "pipe"], encoding: "utf8", maxBuffer: 1 << 28 });
+  const result = spawnSync(buoy, ["tokenize", "--chat", "--date", "today", "--model", folder, ...flags], { stdio: [input, "pipe", "pipe"], encoding: "utf8", maxBuffer: 1 << 28 });
   closeSync(input);
   if (result.error) throw result.error;
   return result.status === 0 ? { text: result.stdout } : { error: result.stderr.trim() };

@@ -1,6 +1,7 @@
 #include "buoy/compute/cpu/attention_kernels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <numbers>
@@ -148,6 +149,7 @@ HWY_INLINE float largest_of(const float* scores, Index n) {
 SoftmaxRow Softmax(float* scores, const float* bias, Index visible, Index width) {
   const F32 d;
   constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   // Padding the row with -inf lets every loop below run in whole vectors.
   std::fill(scores + visible, scores + width, kMinusInfinity);
   if (bias != nullptr) {
@@ -156,20 +158,24 @@ SoftmaxRow Softmax(float* scores, const float* bias, Index visible, Index width)
   const Index end = (visible + kLanes - 1) / kLanes * kLanes;
   const float top = largest_of(scores, end);
   if (top == kMinusInfinity) {
+    const bool hidden = std::none_of(scores, scores + visible, [](float x) { return std::isnan(x); });
     std::fill(scores, scores + width, 0.0f);
-    return {};
+    return hidden ? SoftmaxRow{} : SoftmaxRow{kNan, kNan};
   }
   const V shift = hn::Set(d, top), floor = hn::Set(d, kExp2Floor);
   V sum = hn::Zero(d), weighted = hn::Zero(d);
   for (Index j = 0; j < end; j += kLanes) {
-    const V x = hn::Max(hn::Sub(hn::LoadU(d, scores + j), shift), floor);  // finite, so that 0·x is 0
+    const V relative = hn::Sub(hn::LoadU(d, scores + j), shift);
+    // Not -inf, so that 0·x is 0. Max() would do, but may lose a NaN, which `weighted` is to keep.
+    const V x = hn::IfThenElse(hn::Lt(relative, floor), floor, relative);
     const V e = simd_exp2(d, x);
     sum = hn::Add(sum, e);
     weighted = hn::MulAdd(e, x, weighted);
     hn::StoreU(e, d, scores + j);
   }
   std::fill(scores + end, scores + width, 0.0f);
-  return {hn::GetLane(hn::SumOfLanes(d, sum)), hn::GetLane(hn::SumOfLanes(d, weighted))};
+  const SoftmaxRow row{hn::GetLane(hn::SumOfLanes(d, sum)), hn::GetLane(hn::SumOfLanes(d, weighted))};
+  return std::isnan(row.weighted) ? SoftmaxRow{kNan, kNan} : row;
 }
 
 void ScaleRows(const float* from, Index from_stride, Index rows, Index n, const float* scales, float* to,

@@ -42,7 +42,7 @@ struct SoftmaxRow {
 };
 
 // Turns base-2 scores of the first `visible` keys into 2^(s − max) in place and zeroes up to `width`. `bias`
-// (natural units, may be null) is added to the scores first.
+// (natural units, may be null) is added to the scores first. Where a score is NaN or +inf, both sums are NaN.
 SoftmaxRow softmax_row(float* scores, const float* bias, Index visible, Index width);
 
 // columns[j] += Σ_r strip[r, j]·inverse[r], rows in order.

@@ -181,8 +181,8 @@ void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor&
     for (Index r = 0; r < rows; ++r) {
       const SoftmaxRow row =
           softmax_row(weights + r * stride, bias, visible_keys(args, s, first + r), padded_keys(keys_seen));
-      inverse[r] = row.sum > 0 ? 1.0f / row.sum : 0.0f;
-      if (row.sum > 0) record_asked_row(strip, r, row.sum, row.weighted);
+      inverse[r] = row.sum == 0 ? 0.0f : 1.0f / row.sum;  // of scores that are not finite: NaN
+      if (row.sum != 0) record_asked_row(strip, r, row.sum, row.weighted);
     }
     weigh_values(weights, stride, rows, keys_seen, data.values, D, outputs);
     finish_strip(strip, task, out);
@@ -243,7 +243,7 @@ void CpuAttention::record_asked_row(const Strip& strip, Index r, float sum, floa
   }
   for (; it != asked.end() && it->first == query; ++it) {
     const std::size_t at = cells(strip.h) * want.rows.size() + cells(it->second);
-    strip.s.stats->argmax[at] = static_cast<std::int32_t>(best);
+    if (best < strip.keys) strip.s.stats->argmax[at] = static_cast<std::int32_t>(best);  // else NaN
     strip.s.stats->max_weight[at] = 1.0f / sum;
     strip.s.stats->entropy[at] = std::max(0.0f, std::log(sum) - std::numbers::ln2_v<float> * weighted / sum);
     for (std::size_t g = 0; g < mass.size(); ++g) {

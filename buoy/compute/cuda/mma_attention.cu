@@ -73,7 +73,7 @@ __device__ void store(const AttentionView& view, const SequenceView& s, int h, i
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int t = first + lane / 4 + 8 * half;
-    const float total = quad_sum(rows.total[half]), inverse = total > 0 ? 1.0f / total : 0.0f;
+    const float total = quad_sum(rows.total[half]), inverse = total == 0 ? 0.0f : 1.0f / total;
     float squares = 0;
     Bf16* out = static_cast<Bf16*>(s.out) + t * s.out_stride + h * D + 2 * (lane % 4);
 #pragma unroll
@@ -85,7 +85,7 @@ __device__ void store(const AttentionView& view, const SequenceView& s, int h, i
     squares = quad_sum(squares);
     if (lane % 4 != 0 || t >= s.T) continue;
     const Index at = static_cast<Index>(h) * s.T + t;
-    if (s.lse != nullptr) s.lse[at] = total > 0 ? rows.largest[half] + log2f(total) : kInfinity;
+    if (s.lse != nullptr) s.lse[at] = total == 0 ? kInfinity : rows.largest[half] + log2f(total);
     if (s.output_norms != nullptr) s.output_norms[at] = sqrtf(squares);
   }
 }

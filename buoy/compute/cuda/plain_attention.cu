@@ -42,7 +42,7 @@ template <int DP, typename T>
 __device__ void store_row(const AttentionView& view, const SequenceView& s, int h, int t,
                           const RunningRow<DP>& row) {
   const int tx = threadIdx.x % kSide;
-  const float inverse = row.total > 0 ? 1.0f / row.total : 0.0f;
+  const float inverse = row.total == 0 ? 0.0f : 1.0f / row.total;
   float squares = 0;
   T* out = static_cast<T*>(s.out) + t * s.out_stride + static_cast<Index>(h) * view.D;
   const float gain = s.head_gain == nullptr ? 1.0f : s.head_gain[h];
@@ -55,7 +55,7 @@ __device__ void store_row(const AttentionView& view, const SequenceView& s, int 
   squares = over_row(squares, [](float a, float b) { return a + b; });
   if (tx != 0 || t >= s.T) return;
   const Index at = static_cast<Index>(h) * s.T + t;
-  if (s.lse != nullptr) s.lse[at] = row.total > 0 ? row.largest + log2f(row.total) : kInfinity;
+  if (s.lse != nullptr) s.lse[at] = row.total == 0 ? kInfinity : row.largest + log2f(row.total);
   if (s.output_norms != nullptr) s.output_norms[at] = sqrtf(squares);
 }
 

@@ -1,5 +1,6 @@
 #include "buoy/compute/reference/reference_attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -47,7 +48,8 @@ std::vector<double> attention_row(const Head& head, Index i) {
                 head.bias(key);
     largest = std::max(largest, scores[j]);
   }
-  if (largest == kMinusInfinity) return row;
+  const bool finite = std::ranges::none_of(scores, [](double x) { return std::isnan(x); });
+  if (largest == kMinusInfinity && finite) return row;
   double total = 0;
   for (std::size_t j = 0; j < visible; ++j) total += row[j] = std::exp(scores[j] - largest);
   for (std::size_t j = 0; j < visible; ++j) row[j] /= total;
@@ -74,7 +76,8 @@ void record_row(const Head& head, Index i, const std::vector<double>& row, std::
     const std::size_t at = static_cast<std::size_t>(head.h) * want.rows.size() + r;
     double entropy = 0;
     for (std::size_t j = 0; j < N; ++j) {
-      if (row[j] > 0) entropy -= row[j] * std::log(row[j]);
+      if (row[j] != 0) entropy -= row[j] * std::log(row[j]);
+      if (std::isnan(row[j])) stats.max_weight[at] = std::numeric_limits<float>::quiet_NaN();
       if (row[j] > stats.max_weight[at]) {
         stats.max_weight[at] = static_cast<float>(row[j]);
         stats.argmax[at] = static_cast<std::int32_t>(j);

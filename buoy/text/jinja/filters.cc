@@ -15,6 +15,7 @@ const std::string& need_string(const Value& value, const Arguments& arguments) {
   if (value.string() == nullptr) {
     fail_at(arguments.site(), "{} of {} is not supported", arguments.callee(), value.kind());
   }
+  spend_steps(arguments.site(), std::ssize(*value.string()) / kBytesPerStep);
   return *value.string();
 }
 
@@ -22,6 +23,7 @@ const List& need_list(const Value& value, const Arguments& arguments) {
   if (value.items() == nullptr) {
     fail_at(arguments.site(), "{} of {} is not supported", arguments.callee(), value.kind());
   }
+  spend_steps(arguments.site(), std::ssize(*value.items()) / kItemsPerStep);
   return *value.items();
 }
 
@@ -38,6 +40,7 @@ Value trim_filter(const Value& operand, const Arguments& arguments) {
   arguments.allow(1, {"chars"});
   const std::string& text = need_string(operand, arguments);
   if (arguments.find(0, "chars") == nullptr) return std::string(strip(text, StripSide::kBoth));
+  spend_search(arguments.site(), text.size(), arguments.string(0, "chars").size());
   return std::string(strip(text, StripSide::kBoth, arguments.string(0, "chars")));
 }
 
@@ -67,6 +70,7 @@ Value join_filter(const Value& operand, const Arguments& arguments) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (i > 0) joined += separator;
     joined += to_text(items[i], arguments.site());
+    check_length(arguments.site(), joined.size());
   }
   return joined;
 }
@@ -117,14 +121,18 @@ Value last_filter(const Value& operand, const Arguments& arguments) {
 Value list_filter(const Value& operand, const Arguments& arguments) {
   arguments.allow(0);
   if (const std::string* text = operand.string()) {
-    const std::vector<std::string> characters = characters_of(*text);
-    return Value::list(List(characters.begin(), characters.end()));
+    spend_bytes(arguments.site(), text->size() * std::size_t{kBytesPerText});
+    const std::vector<Index> starts = character_starts(*text);
+    List characters;
+    for (Index i = 0; i + 1 < std::ssize(starts); ++i)
+      characters.emplace_back(character_at(*text, starts, i));
+    return Value::list(std::move(characters), arguments.site());
   }
-  return Value::list(iterate(operand, arguments.site()));
+  return Value::list(iterate(operand, arguments.site()), arguments.site());
 }
 
 Value items_filter(const Value& operand, const Arguments& arguments) {
-  if (operand.is_undefined()) return Value::list({});
+  if (operand.is_undefined()) return Value::list({}, arguments.site());
   if (operand.fields() == nullptr) fail_at(arguments.site(), "items of {} is not supported", operand.kind());
   return call_method(operand, "items", arguments);
 }
@@ -132,10 +140,8 @@ Value items_filter(const Value& operand, const Arguments& arguments) {
 Value replace_filter(const Value& operand, const Arguments& arguments) {
   arguments.allow(3, {"count"});
   const std::int64_t most = arguments.integer_or(2, "count", -1);
-  std::string replaced =
-      replace(need_string(operand, arguments), arguments.string(0, "old"), arguments.string(1, "new"), most);
-  if (replaced.size() > std::size_t{1} << 26) fail_at(arguments.site(), "a string is too long");
-  return replaced;
+  return replace(need_string(operand, arguments), arguments.string(0, "old"), arguments.string(1, "new"),
+                 most, arguments.site());
 }
 
 Value int_filter(const Value& operand, const Arguments& arguments) {
@@ -159,7 +165,7 @@ Value reverse_filter(const Value& operand, const Arguments& arguments) {
   arguments.allow(0);
   List items = need_list(operand, arguments);
   std::reverse(items.begin(), items.end());
-  return Value::list(std::move(items));
+  return Value::list(std::move(items), arguments.site());
 }
 
 Value abs_filter(const Value& operand, const Arguments& arguments) {
@@ -183,13 +189,14 @@ Value indent_filter(const Value& operand, const Arguments& arguments) {
   if (width < 0 || width > 1000) fail_at(arguments.site(), "indent: width is {}", width);
   const bool first = arguments.boolean_or(1, "first", false);
   const bool blank = arguments.boolean_or(2, "blank", false);
-  const std::vector<std::string> lines = split(need_string(operand, arguments), "\n", -1);
+  const std::vector<std::string> lines = split(need_string(operand, arguments), "\n", -1, arguments.site());
   std::string text;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i > 0) text += '\n';
     const bool indents = (i > 0 || first) && (blank || !lines[i].empty());
     if (indents) text.append(static_cast<std::size_t>(width), ' ');
     text += lines[i];
+    check_length(arguments.site(), text.size());
   }
   return text;
 }
@@ -197,7 +204,7 @@ Value indent_filter(const Value& operand, const Arguments& arguments) {
 // "a.b" looks up a, then b in it.
 Value lookup_path(const Value& item, const std::string& path, const Arguments& arguments) {
   Value value = item;
-  for (const std::string& part : split(path, ".", -1)) {
+  for (const std::string& part : split(path, ".", -1, arguments.site())) {
     if (value.is_undefined()) return value;
     value = get_item(value, part, arguments.site());
   }
@@ -213,7 +220,7 @@ Value map_filter(const Value& operand, const Arguments& arguments) {
     Value value = lookup_path(item, path, arguments);
     mapped.push_back(value.is_undefined() && fallback != nullptr ? *fallback : std::move(value));
   }
-  return Value::list(std::move(mapped));
+  return Value::list(std::move(mapped), arguments.site());
 }
 
 // Keeps the items whose value passes the test named by argument `first` (none named: that are true).
@@ -230,7 +237,7 @@ Value keep_items(const Value& operand, const Arguments& arguments, std::size_t f
     const bool passes = test.empty() ? value.truthy() : apply_test(test, value, test_arguments);
     if (passes == keep_passing) kept.push_back(item);
   }
-  return Value::list(std::move(kept));
+  return Value::list(std::move(kept), arguments.site());
 }
 
 Value select_filter(const Value& operand, const Arguments& arguments) {

@@ -13,8 +13,8 @@ constexpr std::array<std::string_view, 4> kFunctions = {"raise_exception", "strf
                                                         "range"};
 constexpr std::int64_t kLongestRange = 100000;  // as in Jinja's sandbox
 
-Value to_list(const std::vector<std::string>& texts) {
-  return Value::list(List(texts.begin(), texts.end()));
+Value to_list(const std::vector<std::string>& texts, const Site& site) {
+  return Value::list(List(texts.begin(), texts.end()), site);
 }
 
 // startswith and endswith take one string or a list of them.
@@ -34,6 +34,7 @@ Value strip_method(const std::string& text, StripSide side, const Arguments& arg
   arguments.allow(1);
   const Value* characters = arguments.find(0, "chars");
   if (characters == nullptr || characters->is_none()) return std::string(strip(text, side));
+  spend_search(arguments.site(), text.size(), arguments.string(0, "chars").size());
   return std::string(strip(text, side, arguments.string(0, "chars")));
 }
 
@@ -41,13 +42,15 @@ Value split_method(const std::string& text, const Arguments& arguments) {
   arguments.allow(2, {"sep", "maxsplit"});
   const std::int64_t most = arguments.integer_or(1, "maxsplit", -1);
   const Value* separator = arguments.find(0, "sep");
-  if (separator == nullptr || separator->is_none()) return to_list(split(text, std::nullopt, most));
+  if (separator == nullptr || separator->is_none())
+    return to_list(split(text, std::nullopt, most, arguments.site()), arguments.site());
   const std::string by = arguments.string(0, "sep");
   if (by.empty()) fail_at(arguments.site(), "split by an empty string");
-  return to_list(split(text, by, most));
+  return to_list(split(text, by, most, arguments.site()), arguments.site());
 }
 
 Value string_method(const std::string& text, std::string_view name, const Arguments& arguments) {
+  spend_steps(arguments.site(), std::ssize(text) / kBytesPerStep);
   const auto starts = [](std::string_view a, std::string_view b) { return a.starts_with(b); };
   const auto ends = [](std::string_view a, std::string_view b) { return a.ends_with(b); };
   if (name == "strip") return strip_method(text, StripSide::kBoth, arguments);
@@ -66,6 +69,7 @@ Value string_method(const std::string& text, std::string_view name, const Argume
 }
 
 Value dict_method(const Dict& fields, std::string_view name, const Arguments& arguments) {
+  spend_steps(arguments.site(), std::ssize(fields) / kItemsPerStep);
   if (name == "get") {
     arguments.allow(2);
     const Value* found = find_field(fields, arguments.string(0, "key"));
@@ -77,7 +81,7 @@ Value dict_method(const Dict& fields, std::string_view name, const Arguments& ar
   List result;
   for (const auto& [key, value] : fields) {
     if (name == "items")
-      result.push_back(Value::list({Value(key), value}));
+      result.push_back(Value::list({Value(key), value}, arguments.site()));
     else if (name == "keys")
       result.emplace_back(key);
     else if (name == "values")
@@ -88,11 +92,13 @@ Value dict_method(const Dict& fields, std::string_view name, const Arguments& ar
   if (name != "items" && name != "keys" && name != "values") {
     fail_at(arguments.site(), "the method {} of a dict is not supported", name);
   }
-  return Value::list(std::move(result));
+  return Value::list(std::move(result), arguments.site());
 }
 
 Value make_namespace(const Arguments& arguments) {
   auto space = std::make_shared<Namespace>();
+  spend_bytes(arguments.site(), std::size_t{kBytesPerItem});
+  arguments.site().budget->namespaces.push_back(space);
   if (!arguments.positional().empty()) {
     const Dict* fields = arguments.positional().front().fields();
     if (fields == nullptr || arguments.positional().size() > 1) {
@@ -119,7 +125,7 @@ Value make_range(const Arguments& arguments) {
     numbers.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;
   }
-  return Value::list(std::move(numbers));
+  return Value::list(std::move(numbers), arguments.site());
 }
 
 Value format_time(const Arguments& arguments, const std::tm& now) {

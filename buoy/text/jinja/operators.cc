@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "buoy/io/json.h"
 #include "buoy/text/jinja/builtins.h"
@@ -11,9 +12,6 @@
 
 namespace buoy::jinja {
 namespace {
-
-constexpr std::size_t kLongestString = std::size_t{1} << 26;
-constexpr std::size_t kLongestList = 1000000;
 
 [[noreturn]] void refuse(std::string_view name, const Value& left, const Value& right, const Site& site) {
   fail_at(site, "{} between {} and {} is not supported", name, left.kind(), right.kind());
@@ -82,15 +80,14 @@ Value calculate(std::string_view name, const Value& left, const Value& right, co
 
 Value add(const Value& left, const Value& right, const Site& site) {
   if (left.string() != nullptr && right.string() != nullptr) {
-    if (left.string()->size() + right.string()->size() > kLongestString)
-      fail_at(site, "a string is too long");
+    check_length(site, left.string()->size() + right.string()->size());
     return *left.string() + *right.string();
   }
   if (left.items() != nullptr && right.items() != nullptr) {
-    if (left.items()->size() + right.items()->size() > kLongestList) fail_at(site, "a list is too long");
+    spend_bytes(site, (left.items()->size() + right.items()->size()) * std::size_t{kBytesPerItem});
     List joined = *left.items();
     joined.insert(joined.end(), right.items()->begin(), right.items()->end());
-    return Value::list(std::move(joined));
+    return Value::list(std::move(joined), site);
   }
   if (left.is_undefined() || right.is_undefined()) {
     fail_at(site, "{} is undefined", quote((left.is_undefined() ? left : right).get<Undefined>()->name));
@@ -100,18 +97,28 @@ Value add(const Value& left, const Value& right, const Site& site) {
 
 bool less(const Value& left, const Value& right, std::string_view name, const Site& site) {
   if (is_number(left) && is_number(right)) return to_real(left) < to_real(right);
-  if (left.string() != nullptr && right.string() != nullptr) return *left.string() < *right.string();
+  if (left.string() != nullptr && right.string() != nullptr) {
+    spend_steps(site, std::ssize(*left.string()) / kBytesPerStep);
+    return *left.string() < *right.string();
+  }
   refuse(name, left, right, site);
 }
 
 bool contains(const Value& container, const Value& item, const Site& site) {
   if (container.is_undefined()) return false;
   if (const List* items = container.items()) {
-    return std::any_of(items->begin(), items->end(), [&](const Value& value) { return equal(value, item); });
+    return std::any_of(items->begin(), items->end(),
+                       [&](const Value& value) { return equal(value, item, site); });
   }
   if (item.string() != nullptr) {
-    if (const std::string* text = container.string()) return text->find(*item.string()) != std::string::npos;
-    if (const Dict* fields = container.fields()) return find_field(*fields, *item.string()) != nullptr;
+    if (const std::string* text = container.string()) {
+      spend_search(site, text->size(), item.string()->size());
+      return text->find(*item.string()) != std::string::npos;
+    }
+    if (const Dict* fields = container.fields()) {
+      spend_steps(site, std::ssize(*fields) / kItemsPerStep);
+      return find_field(*fields, *item.string()) != nullptr;
+    }
   }
   refuse("in", item, container, site);
 }
@@ -168,8 +175,8 @@ std::vector<Item> take_slice(const std::vector<Item>& items, const SliceBounds& 
 }  // namespace
 
 Value apply_operator(std::string_view name, const Value& left, const Value& right, const Site& site) {
-  if (name == "==") return equal(left, right);
-  if (name == "!=") return !equal(left, right);
+  if (name == "==") return equal(left, right, site);
+  if (name == "!=") return !equal(left, right, site);
   if (name == "in") return contains(right, left, site);
   if (name == "not in") return !contains(right, left, site);
   if (name == "<") return less(left, right, name, site);
@@ -178,7 +185,7 @@ Value apply_operator(std::string_view name, const Value& left, const Value& righ
   if (name == ">=") return !less(left, right, name, site);
   if (name == "~") {
     std::string text = to_text(left, site) + to_text(right, site);
-    if (text.size() > kLongestString) fail_at(site, "a string is too long");
+    check_length(site, text.size());
     return text;
   }
   if (is_number(left) && is_number(right)) return calculate(name, left, right, site);
@@ -196,6 +203,7 @@ Value get_item(const Value& object, const Value& index, const Site& site) {
   if (object.is_undefined()) fail_at(site, "{} is undefined", quote(object.get<Undefined>()->name));
   if (const std::string* key = index.string()) {
     if (const Dict* fields = object.fields()) {
+      spend_steps(site, std::ssize(*fields) / kItemsPerStep);
       const Value* found = find_field(*fields, *key);
       return found != nullptr ? *found : Value(Undefined{*key});
     }
@@ -208,10 +216,10 @@ Value get_item(const Value& object, const Value& index, const Site& site) {
     const std::int64_t position = at(std::ssize(*items));
     if (position >= 0 && position < std::ssize(*items)) return (*items)[static_cast<std::size_t>(position)];
   } else if (const std::string* text = object.string()) {
-    const std::vector<std::string> characters = characters_of(*text);
-    const std::int64_t position = at(std::ssize(characters));
-    if (position >= 0 && position < std::ssize(characters))
-      return characters[static_cast<std::size_t>(position)];
+    spend_steps(site, std::ssize(*text) / kBytesPerStep);
+    const std::vector<Index> starts = character_starts(*text);
+    const std::int64_t position = at(std::ssize(starts) - 1);
+    if (position >= 0 && position + 1 < std::ssize(starts)) return character_at(*text, starts, position);
   }
   return Undefined{std::to_string(*whole)};
 }
@@ -226,34 +234,46 @@ Value get_attribute(const Value& object, const std::string& name, const Site& si
     return *found;
   }
   if (const auto* space = object.get<std::shared_ptr<Namespace>>()) fields = &(*space)->fields;
+  if (fields != nullptr) spend_steps(site, std::ssize(*fields) / kItemsPerStep);
   const Value* found = fields == nullptr ? nullptr : find_field(*fields, name);
   return found != nullptr ? *found : Value(Undefined{name});
 }
 
 Value get_slice(const Value& object, const SliceBounds& bounds, const Site& site) {
   if (object.is_undefined()) fail_at(site, "{} is undefined", quote(object.get<Undefined>()->name));
-  if (const List* items = object.items()) return Value::list(take_slice(*items, bounds, site));
+  if (const List* items = object.items()) return Value::list(take_slice(*items, bounds, site), site);
   const std::string* text = object.string();
   if (text == nullptr) fail_at(site, "a slice of {} is not supported", object.kind());
+  spend_steps(site, std::ssize(*text) / kBytesPerStep);
+  const std::vector<Index> starts = character_starts(*text);
+  std::vector<Index> numbers(starts.size() - 1);
+  std::iota(numbers.begin(), numbers.end(), Index{0});
   std::string joined;
-  for (const std::string& character : take_slice(characters_of(*text), bounds, site)) joined += character;
+  for (const Index number : take_slice(numbers, bounds, site)) joined += character_at(*text, starts, number);
   return joined;
 }
 
 std::int64_t length_of(const Value& value, const Site& site) {
   if (const List* items = value.items()) return std::ssize(*items);
   if (const Dict* fields = value.fields()) return std::ssize(*fields);
-  if (const std::string* text = value.string()) return count_code_points(*text);
+  if (const std::string* text = value.string()) {
+    spend_steps(site, std::ssize(*text) / kBytesPerStep);
+    return count_code_points(*text);
+  }
   if (value.is_undefined()) return 0;
   fail_at(site, "the length of {} is not supported", value.kind());
 }
 
 std::vector<Value> iterate(const Value& value, const Site& site) {
   if (value.is_undefined()) return {};
-  if (const List* items = value.items()) return *items;
+  if (const List* items = value.items()) {
+    spend_bytes(site, items->size() * std::size_t{kBytesPerItem});
+    return *items;
+  }
   const Dict* fields = value.fields();
   if (fields == nullptr) fail_at(site, "walking over {} is not supported", value.kind());
   std::vector<Value> keys;
+  spend_bytes(site, fields->size() * std::size_t{kBytesPerItem + kBytesPerText});
   for (const auto& field : *fields) keys.emplace_back(field.first);
   return keys;
 }

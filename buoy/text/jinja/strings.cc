@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "buoy/text/jinja/value.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy::jinja {
@@ -38,19 +39,25 @@ Index last_start(std::string_view text) {
   return at;
 }
 
-std::vector<std::string> split_by_space(std::string_view text, Index most) {
+void add_part(std::vector<std::string>& parts, std::string_view part, const Site& site) {
+  if (parts.size() == kLongestList) fail_at(site, "a list is longer than {}", kLongestList);
+  spend_bytes(site, part.size() + std::size_t{kBytesPerText});
+  parts.emplace_back(part);
+}
+
+std::vector<std::string> split_by_space(std::string_view text, Index most, const Site& site) {
   std::vector<std::string> parts;
   text = strip(text, StripSide::kLeft);
   while (!text.empty()) {
     if (most >= 0 && std::ssize(parts) == most) {
-      parts.emplace_back(text);
+      add_part(parts, text, site);
       break;
     }
     Index end = 0;
     while (end < std::ssize(text) && !is_python_space(code_point_at(text, end).value)) {
       end += code_point_at(text, end).length;
     }
-    parts.emplace_back(text.substr(0, static_cast<std::size_t>(end)));
+    add_part(parts, text.substr(0, static_cast<std::size_t>(end)), site);
     text = strip(text.substr(static_cast<std::size_t>(end)), StripSide::kLeft);
   }
   return parts;
@@ -77,47 +84,59 @@ std::string_view strip(std::string_view text, StripSide side, std::optional<std:
   return text;
 }
 
-std::vector<std::string> split(std::string_view text, std::optional<std::string_view> separator, Index most) {
-  if (!separator) return split_by_space(text, most);
+std::vector<std::string> split(std::string_view text, std::optional<std::string_view> separator, Index most,
+                               const Site& site) {
+  if (!separator) return split_by_space(text, most, site);
+  spend_search(site, text.size(), separator->size());
   std::vector<std::string> parts;
   while (most < 0 || std::ssize(parts) < most) {
     const std::size_t found = text.find(*separator);
     if (found == std::string_view::npos) break;
-    parts.emplace_back(text.substr(0, found));
+    add_part(parts, text.substr(0, found), site);
     text.remove_prefix(found + separator->size());
   }
-  parts.emplace_back(text);
+  add_part(parts, text, site);
   return parts;
 }
 
-std::string replace(std::string_view text, std::string_view old, std::string_view with, Index most) {
+std::string replace(std::string_view text, std::string_view old, std::string_view with, Index most,
+                    const Site& site) {
   std::string out;
+  const auto put = [&](std::string_view piece) {
+    check_length(site, out.size() + piece.size());
+    out += piece;
+  };
   if (old.empty()) {
-    const std::vector<std::string> characters = characters_of(text);
-    for (std::size_t i = 0; i <= characters.size(); ++i) {
-      if (most < 0 || static_cast<Index>(i) < most) out += with;
-      if (i < characters.size()) out += characters[i];
+    const std::vector<Index> starts = character_starts(text);
+    for (Index i = 0; i < std::ssize(starts); ++i) {
+      if (most < 0 || i < most) put(with);
+      if (i + 1 < std::ssize(starts)) put(character_at(text, starts, i));
     }
     return out;
   }
+  spend_search(site, text.size(), old.size());
   for (Index done = 0; most < 0 || done < most; ++done) {
     const std::size_t found = text.find(old);
     if (found == std::string_view::npos) break;
-    out += text.substr(0, found);
-    out += with;
+    put(text.substr(0, found));
+    put(with);
     text.remove_prefix(found + old.size());
   }
-  return out += text;
+  put(text);
+  return out;
 }
 
-std::vector<std::string> characters_of(std::string_view text) {
-  std::vector<std::string> characters;
-  for (Index at = 0; at < std::ssize(text);) {
-    const Index length = code_point_at(text, at).length;
-    characters.emplace_back(text.substr(static_cast<std::size_t>(at), static_cast<std::size_t>(length)));
-    at += length;
-  }
-  return characters;
+std::vector<Index> character_starts(std::string_view text) {
+  std::vector<Index> starts;
+  for (Index at = 0; at < std::ssize(text); at += code_point_at(text, at).length) starts.push_back(at);
+  starts.push_back(std::ssize(text));
+  return starts;
+}
+
+std::string character_at(std::string_view text, const std::vector<Index>& starts, Index number) {
+  const auto begin = static_cast<std::size_t>(starts[static_cast<std::size_t>(number)]);
+  const auto end = static_cast<std::size_t>(starts[static_cast<std::size_t>(number) + 1]);
+  return std::string(text.substr(begin, end - begin));
 }
 
 bool is_ascii(std::string_view text) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "buoy/base/types.h"
+#include "buoy/text/jinja/budget.h"
 
 namespace buoy::jinja {
 
@@ -17,13 +17,18 @@ std::string_view strip(std::string_view text, StripSide side,
                        std::optional<std::string_view> characters = std::nullopt);
 
 // str.split(): by white space when `separator` is absent. `most` < 0: no limit. `separator` is not empty.
-std::vector<std::string> split(std::string_view text, std::optional<std::string_view> separator, Index most);
+// Throws Error at the site for more parts than a list may have.
+std::vector<std::string> split(std::string_view text, std::optional<std::string_view> separator, Index most,
+                               const Site& site);
 
-// str.replace(); `most` < 0: all. An empty `old` stands before each character and at the end.
-std::string replace(std::string_view text, std::string_view old, std::string_view with, Index most);
+// str.replace(); `most` < 0: all. An empty `old` stands before each character and at the end. Throws Error at
+// the site for text that becomes too long.
+std::string replace(std::string_view text, std::string_view old, std::string_view with, Index most,
+                    const Site& site);
 
-// The characters of the text, one string each.
-std::vector<std::string> characters_of(std::string_view text);
+// Where each character of the text starts, and its end: one more than there are characters.
+std::vector<Index> character_starts(std::string_view text);
+std::string character_at(std::string_view text, const std::vector<Index>& starts, Index number);
 
 bool is_ascii(std::string_view text);
 std::string ascii_upper(std::string text);

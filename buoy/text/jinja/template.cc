@@ -8,17 +8,20 @@
 namespace buoy::jinja {
 namespace {
 
-// A template can loop for ever in effect; these bounds are far above any prompt.
-constexpr Index kMostSteps = 2000000;
-constexpr Index kItemsPerStep = 16;   // handling a list costs a step for so many items,
-constexpr Index kBytesPerStep = 256;  // and a string for so many bytes
-constexpr std::size_t kLongestOutput = std::size_t{1} << 26;
+constexpr std::size_t kLongestSource = std::size_t{1} << 20;
+
+// Kinds of expression that only find a value; the others make one.
+bool only_finds(ExpressionKind kind) {
+  return kind == ExpressionKind::kLiteral || kind == ExpressionKind::kName ||
+         kind == ExpressionKind::kAttribute;
+}
 
 using Scope = StringMap<Value>;
 
 class Interpreter {
  public:
-  Interpreter(const std::string& place, const std::tm& now) : place_(place), now_(now) {
+  Interpreter(const std::string& place, const std::tm& now, Budget& budget)
+      : place_(place), now_(now), budget_(budget) {
     scopes_.emplace_back();
   }
 
@@ -31,15 +34,10 @@ class Interpreter {
   }
 
  private:
-  Site site(Index line) const { return {&place_, line}; }
-
-  void count_steps(Index count, Index line) {
-    steps_ += count;
-    if (steps_ > kMostSteps) fail_at(site(line), "the template takes more than {} steps", kMostSteps);
-  }
+  Site site(Index line) const { return {&place_, line, &budget_}; }
 
   void run(const Statement& statement, std::string& out) {
-    count_steps(1, statement.line);
+    spend_steps(site(statement.line), 1);
     switch (statement.kind) {
       case StatementKind::kText:
         out += statement.text;
@@ -57,8 +55,7 @@ class Interpreter {
         run_set(statement);
         break;
     }
-    if (out.size() > kLongestOutput)
-      fail_at(site(statement.line), "the text is longer than {} bytes", kLongestOutput);
+    check_length(site(statement.line), out.size());
   }
 
   void run_if(const Statement& statement, std::string& out) {
@@ -75,6 +72,7 @@ class Interpreter {
       const auto* space = object.get<std::shared_ptr<Namespace>>();
       if (space == nullptr)
         fail_at(site(line), "{} is {}, expected a namespace", target.names.front(), object.kind());
+      spend_steps(site(line), std::ssize((*space)->fields) / kItemsPerStep);
       set_field((*space)->fields, target.field, value);
     } else if (target.names.size() == 1) {
       define(target.names.front(), value);
@@ -103,7 +101,7 @@ class Interpreter {
     if (!statement.filter) return items;
     std::vector<Value> selected;
     for (Value& item : items) {
-      count_steps(1, statement.line);
+      spend_steps(site(statement.line), 1);
       scopes_.emplace_back();
       assign(statement.target, item, statement.line);
       if (evaluate(*statement.filter).truthy()) selected.push_back(std::move(item));
@@ -131,7 +129,7 @@ class Interpreter {
   void run_for(const Statement& statement, std::string& out) {
     const std::vector<Value> items = select_items(statement);
     for (std::size_t i = 0; i < items.size(); ++i) {
-      count_steps(1, statement.line);
+      spend_steps(site(statement.line), 1);
       scopes_.emplace_back();
       define("loop", make_loop(items, i));
       assign(statement.target, items[i], statement.line);
@@ -188,7 +186,7 @@ class Interpreter {
   Value make_list(const Expression& node) {
     List items;
     for (const ExpressionPtr& part : node.parts) items.push_back(evaluate(*part));
-    return Value::list(std::move(items));
+    return Value::list(std::move(items), site(node.line));
   }
 
   Value make_dict(const Expression& node) {
@@ -196,9 +194,10 @@ class Interpreter {
     for (std::size_t i = 0; i < node.parts.size(); i += 2) {
       const Value key = evaluate(*node.parts[i]);
       if (key.string() == nullptr) fail_at(site(node.line), "{} as a key is not supported", key.kind());
+      spend_steps(site(node.line), std::ssize(fields) / kItemsPerStep);
       set_field(fields, *key.string(), evaluate(*node.parts[i + 1]));
     }
-    return Value::dict(std::move(fields));
+    return Value::dict(std::move(fields), site(node.line));
   }
 
   Value slice(const Expression& node) {
@@ -216,8 +215,11 @@ class Interpreter {
     Value value = evaluate_kind(node);
     Index steps = 1;
     if (const List* items = value.items()) steps += std::ssize(*items) / kItemsPerStep;
-    if (const std::string* text = value.string()) steps += std::ssize(*text) / kBytesPerStep;
-    count_steps(steps, node.line);
+    if (const std::string* text = value.string(); text != nullptr && !only_finds(node.kind)) {
+      steps += std::ssize(*text) / kBytesPerStep;
+      spend_bytes(site(node.line), text->size());
+    }
+    spend_steps(site(node.line), steps);
     return value;
   }
 
@@ -275,21 +277,24 @@ class Interpreter {
 
   const std::string& place_;
   const std::tm& now_;
+  Budget& budget_;
   std::vector<Scope> scopes_;
-  Index steps_ = 0;
 };
 
 }  // namespace
 
 Template Template::parse(std::string_view source, std::string place) {
+  if (source.size() > kLongestSource)
+    fail("{}: the template has {} bytes, expected at most {}", place, source.size(), kLongestSource);
   Block body = jinja::parse(source, place);
   return Template(std::move(place), std::move(body));
 }
 
 std::string Template::render(const Json& variables, const std::tm& now) const {
-  const Site start{&place_, 1};
+  Budget budget;
+  const Site start{&place_, 1, &budget};
   if (!variables.is_object()) fail_at(start, "the variables are {}, expected an object", kind_of(variables));
-  Interpreter interpreter(place_, now);
+  Interpreter interpreter(place_, now, budget);
   for (const auto& [name, value] : variables.items())
     interpreter.define(name, Value::from_json(value, start));
   std::string out;

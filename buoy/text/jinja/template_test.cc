@@ -1,5 +1,6 @@
 #include "buoy/text/jinja/template.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "buoy/base/error.h"
@@ -117,8 +118,56 @@ TEST(Jinja, DeepAndEndlessTemplatesAreRefused) {
   EXPECT_NE(refusal(loops).find("takes more than"), std::string::npos);
   EXPECT_NE(
       refusal("{% set n = namespace(s='ab') %}{% for i in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}")
-          .find("too long"),
+          .find("longer than 16777216 bytes"),
       std::string::npos);
+}
+
+// Each of these took gigabytes, exponential time or the stack.
+TEST(Jinja, WhatATemplateMayUseIsBounded) {
+  const std::string grow = "{% set ns = namespace(s='aaaaaaaa', l=[1]) %}";
+  const auto doubled = [&](int times) {
+    return fmt::format("{{% for i in range({}) %}}{{% set ns.s = ns.s ~ ns.s %}}{{% endfor %}}", times);
+  };
+  const auto nested = [&](const char* what) {
+    return fmt::format("{{% for i in range(100000) %}}{{% set ns.l = {} %}}{{% endfor %}}", what);
+  };
+  const std::string twins =
+      "{% set b = namespace(l=[1]) %}{% for i in range(40) %}{% set ns.l = [ns.l, ns.l] %}"
+      "{% set b.l = [b.l, b.l] %}{% endfor %}";
+  const std::string list = "{% for i in range(19) %}{% set ns.l = ns.l + ns.l %}{% endfor %}";
+  const std::pair<std::string, const char*> cases[] = {
+      {nested("[ns.l]"), "nested deeper than 100 levels"},
+      {nested("{'a': ns.l}"), "nested deeper than 100 levels"},
+      {twins + "{{ ns.l | tojson | length }}", "a string is longer than 16777216 bytes"},
+      {twins + "{{ 'y' if ns.l == b.l else 'n' }}", "takes more than 2000000 steps"},
+      {twins + "{{ 'y' if ns.l in [b.l] else 'n' }}", "takes more than 2000000 steps"},
+      {doubled(17) + "{{ ns.s | replace('a', ns.s) | length }}", "a string is longer than"},
+      {doubled(17) + "{{ ns.s.replace('', ns.s) | length }}", "a string is longer than"},
+      {"{% set ns.s = 'a\n' %}" + doubled(20) + "{{ ns.s | indent(1000) | length }}", "longer than"},
+      {doubled(10) + list + "{{ ns.l | join(ns.s) | length }}", "a string is longer than"},
+      {doubled(21) + "{{ ns.s | list | length }}", "bytes of text and lists"},
+      {doubled(21) + "{{ ns.s.split('a') | length }}", "a list is longer than 1000000"},
+      {doubled(20) + "{% set t = ns.s[:-9] ~ 'b' %}{{ t in ns.s }}", "takes more than 2000000 steps"},
+      {doubled(20) + "{{ ns.s | trim(ns.s ~ 'zzz') | length }}", "takes more than 2000000 steps"},
+      {doubled(21) + "{% for i in range(100000) %}{% if ns.s | length %}{% endif %}{% endfor %}",
+       "takes more than 2000000 steps"},
+      {doubled(19) + "{% for i in range(99999) %}{% set ns.l = ns.l + [ns.s ~ i] %}{% endfor %}",
+       "bytes of text and lists"},
+  };
+  for (const auto& [source, message] : cases)
+    EXPECT_NE(refusal(grow + source).find(message), std::string::npos)
+        << source << ": " << refusal(grow + source);
+  EXPECT_NE(refusal(std::string(2000000, 'x')).find("expected at most 1048576"), std::string::npos);
+}
+
+// The address sanitizer sees what is never let go of.
+TEST(Jinja, NamespacesInACircleOrALongChainAreLetGoOf) {
+  EXPECT_EQ(render("{% set a = namespace() %}{% set a.x = [a] %}{% set b = namespace(x=a) %}"
+                   "{% set a.y = b %}{{ b.x.y.x | length }}"),
+            "1");
+  EXPECT_EQ(render("{% set n = namespace(x=none) %}{% for i in range(90000) %}"
+                   "{% set n.x = namespace(x=n.x) %}{% endfor %}done"),
+            "done");
 }
 
 }  // namespace

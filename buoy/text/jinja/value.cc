@@ -10,8 +10,6 @@
 namespace buoy::jinja {
 namespace {
 
-constexpr Index kDeepestValue = 100;
-
 Value convert(const Json& json, const Site& site, Index depth) {
   if (depth > kDeepestValue) fail_at(site, "a variable is nested deeper than {} levels", kDeepestValue);
   switch (json.type()) {
@@ -31,28 +29,29 @@ Value convert(const Json& json, const Site& site, Index depth) {
     case Json::value_t::array: {
       List items;
       for (const Json& item : json) items.push_back(convert(item, site, depth + 1));
-      return Value::list(std::move(items));
+      return Value::list(std::move(items), site);
     }
     case Json::value_t::object: {
       Dict fields;
       for (const auto& [key, value] : json.items()) fields.emplace_back(key, convert(value, site, depth + 1));
-      return Value::dict(std::move(fields));
+      return Value::dict(std::move(fields), site);
     }
     default:
       fail_at(site, "a variable holds something that is not JSON");
   }
 }
 
-bool equal_lists(const List& a, const List& b) {
+bool equal_lists(const List& a, const List& b, const Site& site) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Value& x, const Value& y) { return equal(x, y); });
+                    [&](const Value& x, const Value& y) { return equal(x, y, site); });
 }
 
-bool equal_dicts(const Dict& a, const Dict& b) {
+bool equal_dicts(const Dict& a, const Dict& b, const Site& site) {
   if (a.size() != b.size()) return false;
   return std::all_of(a.begin(), a.end(), [&](const auto& field) {
+    spend_steps(site, std::ssize(b) / kItemsPerStep);
     const Value* other = find_field(b, field.first);
-    return other != nullptr && equal(field.second, *other);
+    return other != nullptr && equal(field.second, *other, site);
   });
 }
 
@@ -78,6 +77,8 @@ class JsonWriter {
   JsonWriter(const JsonStyle& style, const Site& site) : style_(style), site_(site) {}
 
   void write(const Value& value, Index depth) {
+    spend_steps(site_, 1);
+    check_length(site_, out_.size());
     if (const List* items = value.items()) return write_list(*items, depth);
     if (const Dict* fields = value.fields()) return write_dict(*fields, depth);
     if (const std::string* text = value.string()) return append_json_string(out_, *text, style_);
@@ -140,6 +141,30 @@ Value Value::from_json(const Json& json, const Site& site) {
   return convert(json, site, 0);
 }
 
+Value Value::list(List items, const Site& site) {
+  if (items.size() > kLongestList) fail_at(site, "a list is longer than {}", kLongestList);
+  spend_bytes(site, items.size() * std::size_t{kBytesPerItem});
+  Value made;
+  for (const Value& item : items) made.depth_ = std::max(made.depth_, item.depth_);
+  if (++made.depth_ > kDeepestValue) fail_at(site, "a list is nested deeper than {} levels", kDeepestValue);
+  made.data_ = std::make_shared<const List>(std::move(items));
+  return made;
+}
+
+Value Value::dict(Dict fields, const Site& site) {
+  spend_bytes(site, fields.size() * std::size_t{kBytesPerItem});
+  Value made;
+  for (const auto& [name, value] : fields) made.depth_ = std::max(made.depth_, value.depth_);
+  if (++made.depth_ > kDeepestValue) fail_at(site, "a dict is nested deeper than {} levels", kDeepestValue);
+  made.data_ = std::make_shared<const Dict>(std::move(fields));
+  return made;
+}
+
+const std::string* Value::string() const {
+  const auto* pointer = get<std::shared_ptr<const std::string>>();
+  return pointer == nullptr ? nullptr : pointer->get();
+}
+
 const List* Value::items() const {
   const auto* pointer = get<std::shared_ptr<const List>>();
   return pointer == nullptr ? nullptr : pointer->get();
@@ -182,14 +207,15 @@ void set_field(Dict& dict, std::string_view key, Value value) {
     it->second = std::move(value);
 }
 
-bool equal(const Value& a, const Value& b) {
+bool equal(const Value& a, const Value& b, const Site& site) {
+  spend_steps(site, 1 + (a.string() != nullptr ? std::ssize(*a.string()) / kBytesPerStep : 0));
   if (const auto* x = a.get<std::int64_t>(), *y = b.get<std::int64_t>(); x != nullptr && y != nullptr)
     return *x == *y;
   double x = 0, y = 0;
   if (number_of(a, x) != nullptr && number_of(b, y) != nullptr) return x == y;
   if (a.string() != nullptr && b.string() != nullptr) return *a.string() == *b.string();
-  if (a.items() != nullptr && b.items() != nullptr) return equal_lists(*a.items(), *b.items());
-  if (a.fields() != nullptr && b.fields() != nullptr) return equal_dicts(*a.fields(), *b.fields());
+  if (a.items() != nullptr && b.items() != nullptr) return equal_lists(*a.items(), *b.items(), site);
+  if (a.fields() != nullptr && b.fields() != nullptr) return equal_dicts(*a.fields(), *b.fields(), site);
   return (a.is_none() && b.is_none()) || (a.is_undefined() && b.is_undefined());
 }
 

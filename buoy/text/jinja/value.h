@@ -13,14 +13,9 @@
 #include "buoy/base/error.h"
 #include "buoy/base/types.h"
 #include "buoy/io/json_fwd.h"
+#include "buoy/text/jinja/budget.h"
 
 namespace buoy::jinja {
-
-// Where in a template something stands; starts every error message.
-struct Site {
-  const std::string* place;
-  Index line;
-};
 
 template <typename... Args>
 [[noreturn]] void fail_at(const Site& site, fmt::format_string<Args...> format, Args&&... args) {
@@ -48,11 +43,11 @@ struct Loop {
   Dict fields;
 };
 
-// Cheap to copy. Lists and dicts are shared because they never change after they are made; a namespace is
-// shared because every name of it must see its changes.
+// Cheap to copy. Strings, lists and dicts are shared because they never change after they are made; a
+// namespace is shared because every name of it must see its changes.
 class Value {
  public:
-  using Data = std::variant<Undefined, None, bool, std::int64_t, double, std::string,
+  using Data = std::variant<Undefined, None, bool, std::int64_t, double, std::shared_ptr<const std::string>,
                             std::shared_ptr<const List>, std::shared_ptr<const Dict>,
                             std::shared_ptr<Namespace>, std::shared_ptr<const Loop>, Function>;
 
@@ -61,10 +56,13 @@ class Value {
   template <typename T>
   requires(!std::is_same_v<T, Value> && std::is_constructible_v<Data, T>) Value(T data)
       : data_(std::move(data)) {}
-  static Value list(List items) { return Value(std::make_shared<const List>(std::move(items))); }
-  static Value dict(Dict fields) { return Value(std::make_shared<const Dict>(std::move(fields))); }
+  Value(std::string text) : data_(std::make_shared<const std::string>(std::move(text))) {}
 
-  // Throws Error when nested deeper than 100 levels.
+  // Throw Error at the site when too much is made, or nested deeper than kDeepestValue.
+  static Value list(List items, const Site& site);
+  static Value dict(Dict fields, const Site& site);
+
+  // Throws Error when nested deeper than kDeepestValue levels.
   static Value from_json(const Json& json, const Site& site);
 
   const Data& data() const { return data_; }
@@ -74,22 +72,24 @@ class Value {
   }
   bool is_undefined() const { return get<Undefined>() != nullptr; }
   bool is_none() const { return get<None>() != nullptr; }
-  const std::string* string() const { return get<std::string>(); }
-  const List* items() const;   // of a list; else nullptr
-  const Dict* fields() const;  // of a dict; else nullptr
+  const std::string* string() const;  // of a string; else nullptr
+  const List* items() const;          // of a list; else nullptr
+  const Dict* fields() const;         // of a dict; else nullptr
 
   bool truthy() const;
   std::string_view kind() const;  // "a string", "undefined", …
 
  private:
   Data data_;
+  Index depth_ =
+      0;  // of lists and dicts in it; a namespace counts as 0, since nothing looks into it by itself
 };
 
 const Value* find_field(const Dict& dict, std::string_view key);
 void set_field(Dict& dict, std::string_view key, Value value);
 
-// Python's ==.
-bool equal(const Value& a, const Value& b);
+// Python's ==. Spends a step for each pair of values.
+bool equal(const Value& a, const Value& b, const Site& site);
 
 // The text of a string, a number or an undefined (empty). Others throw Error: Python and JavaScript write
 // booleans, none, lists and dicts differently, and no prompt should depend on it.

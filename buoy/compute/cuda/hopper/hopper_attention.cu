@@ -114,7 +114,7 @@ __device__ void store(const SequenceView& s, int h, int row, float scale, Runnin
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int t = row + 8 * half;
-    const float total = quad_sum(rows.total[half]), inverse = total > 0 ? 1.0f / total : 0.0f;
+    const float total = quad_sum(rows.total[half]), inverse = total == 0 ? 0.0f : 1.0f / total;
     float squares = 0;
     Bf16* out = static_cast<Bf16*>(s.out) + t * s.out_stride + h * D + 2 * (lane % 4);
 #pragma unroll
@@ -126,7 +126,7 @@ __device__ void store(const SequenceView& s, int h, int row, float scale, Runnin
     squares = quad_sum(squares);
     if (lane % 4 != 0 || t >= s.T) continue;
     const Index at = static_cast<Index>(h) * s.T + t;
-    if (s.lse != nullptr) s.lse[at] = total > 0 ? fmaf(rows.largest[half], scale, log2f(total)) : kInfinity;
+    if (s.lse != nullptr) s.lse[at] = total == 0 ? kInfinity : fmaf(rows.largest[half], scale, log2f(total));
     if (s.output_norms != nullptr) s.output_norms[at] = sqrtf(squares);
   }
 }

@@ -1,0 +1,141 @@
+// A real trace with changes that the input says: reading refuses it, or every analysis survives it.
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <span>
+
+#include "buoy/analysis/analyses.h"
+#include "buoy/io/json.h"
+#include "buoy/io/npz.h"
+#include "buoy/probe/trace.h"
+#include "fuzz/scratch.h"
+
+namespace {
+
+using namespace buoy;
+
+// Reads the input as a list of changes; past its end everything is 0.
+struct Changes {
+  std::span<const std::uint8_t> left;
+
+  unsigned byte() {
+    if (left.empty()) return 0;
+    const unsigned first = left[0];
+    left = left.subspan(1);
+    return first;
+  }
+  std::uint64_t word() {
+    std::uint64_t w = 0;
+    for (int i = 0; i < 8; ++i) w = w << 8 | byte();
+    return w;
+  }
+  // Mostly numbers that sizes break on.
+  Index number() {
+    constexpr Index kSpecial[] = {0,
+                                  1,
+                                  -1,
+                                  2,
+                                  3,
+                                  7,
+                                  100,
+                                  255,
+                                  65536,
+                                  Index{1} << 31,
+                                  Index{1} << 32,
+                                  Index{1} << 61,
+                                  Index{1} << 62,
+                                  std::numeric_limits<Index>::max(),
+                                  std::numeric_limits<Index>::min()};
+    const unsigned b = byte();
+    if (b < std::size(kSpecial)) return kSpecial[b];
+    return b < 200 ? Index{b} - 100 : static_cast<Index>(word());
+  }
+};
+
+void change_header(NpzArrays& arrays, Changes& in) {
+  const auto found = arrays.find("header");
+  if (found == arrays.end() || found->second.text.empty()) return;
+  Json header = parse_json(found->second.text[0], "header");
+  auto field = header.begin();
+  std::advance(field, static_cast<std::ptrdiff_t>(in.byte() % header.size()));
+  switch (in.byte() % 4) {
+    case 0:
+      *field = "x";
+      break;
+    case 1:
+      *field = nullptr;
+      break;
+    case 2:
+      *field = {1, "a"};
+      break;
+    default:
+      *field = in.number();
+  }
+  found->second = NpyArray::of_text({header.dump()}, {});
+}
+
+void change_element(NpyArray& array, Changes& in) {
+  const auto width = static_cast<std::size_t>(size_of(array.dtype));
+  const std::size_t at = in.word() % (array.bytes.size() / width) * width;
+  const Index value = in.number();
+  if (array.dtype == DType::kF32) {
+    const float f = value == 7 ? std::nanf("") : static_cast<float>(value);
+    std::memcpy(array.bytes.data() + at, &f, sizeof f);
+  } else if (array.dtype == DType::kF64) {
+    const auto f = static_cast<double>(value);
+    std::memcpy(array.bytes.data() + at, &f, sizeof f);
+  } else {
+    std::memcpy(array.bytes.data() + at, &value, width);
+  }
+}
+
+void cut(NpyArray& array, Changes& in) {
+  Index& extent = array.shape[in.byte() % array.shape.size()];
+  extent = Index{in.byte()} % (extent + 1);
+  const auto count = static_cast<std::size_t>(element_count(array.shape));
+  if (array.is_text) {
+    array.text.resize(count);
+  } else {
+    array.bytes.resize(count * static_cast<std::size_t>(size_of(array.dtype)));
+  }
+}
+
+void change(NpzArrays& arrays, Changes& in) {
+  const unsigned what = in.byte() % 7;
+  auto chosen = arrays.begin();
+  std::advance(chosen, static_cast<std::ptrdiff_t>(in.byte() % arrays.size()));
+  NpyArray& array = chosen->second;
+  if (what == 0) {
+    arrays.erase(chosen);
+  } else if (what <= 2) {
+    change_header(arrays, in);
+  } else if (what == 3 && !array.is_text && !array.bytes.empty()) {
+    change_element(array, in);
+  } else if (what == 4 && !array.shape.empty()) {
+    cut(array, in);
+  } else if (what == 5 && array.is_text && !array.text.empty()) {
+    array.text[in.byte() % array.text.size()] = std::string(1, static_cast<char>(in.byte()));
+  } else if (what == 6) {
+    std::ranges::fill(array.bytes, std::byte{0});
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const NpzArrays masked = read_npz(std::string(BUOY_FUZZ_DIR) + "/traces/masked.npz"),
+                         causal = read_npz(std::string(BUOY_FUZZ_DIR) + "/traces/causal.npz");
+  Changes in{{data, size}};
+  NpzArrays arrays = in.byte() % 2 == 0 ? masked : causal;
+  fuzzing::attempt([&] {
+    while (!in.left.empty() && !arrays.empty()) change(arrays, in);
+    const auto path = fuzzing::scratch() / "t.npz";
+    write_npz(path, arrays);
+    const Trace trace = read_trace(path);
+    const TraceWithNull traces(trace);
+    for (const Analysis& analysis : analyses())
+      fuzzing::attempt([&] { static_cast<void>(measure(analysis, traces, {})); });
+  });
+  return 0;
+}
