@@ -131,6 +131,20 @@ std::string squeezed(std::string_view svg) {
   return out;
 }
 
+// What a style says that would be so without it.
+constexpr std::string_view kDefaults[] = {" stroke:none;", "fill-rule:nonzero;", "fill-opacity:1;",
+                                          "stroke-opacity:1;", "stroke-linecap:butt;"};
+
+std::string without_defaults(std::string svg) {
+  for (const std::string_view text : kDefaults) {
+    std::string left;
+    left.reserve(svg.size());
+    for (std::string_view rest = svg; !rest.empty();) left += take_until(rest, text);
+    svg = std::move(left);
+  }
+  return svg;
+}
+
 std::string css_of(Color ThemeColor::*which) {
   std::string css;
   for (const ThemeColor& named : theme_colors())
@@ -190,7 +204,7 @@ std::string InlineFigures::add(std::string_view svg, std::string_view label) {
     names.emplace(take_until(rest, "\""), letter(symbol));
   }
   return fmt::format("<svg class=\"fig\" role=\"img\" aria-label=\"{}\" viewBox=\"{}\">{}\n", label, box,
-                     squeezed(rewritten(body, names, fmt::format("f{}-", figures_++))));
+                     squeezed(without_defaults(rewritten(body, names, fmt::format("f{}-", figures_++)))));
 }
 
 std::string InlineFigures::definitions() const {

@@ -18,11 +18,7 @@ from runs import Buoy
 from world import GOLD_PLACES, WRITTEN
 
 QUESTIONS = 12
-SEED = 1  # of the twins
-# None should be supported on a twin. These are: faults that are known and not mended (docs/planted.md). One more fails the test, and
-# so does one that is gone and still stands here.
-KNOWN_FAULTS = set()
-
+SEED = 1  # of the twins; the study makes three of each model by seeds 1, 2 and 3, and so three of a twin
 # Claim: the models (each against sink-causal) that were built to bear it out, and those built not to. Others are not asked: what was
 # planted for another end may bear it out by the way, or not.
 CLAIMS = {
@@ -52,7 +48,7 @@ CLAIMS = {
     "question-fades": (["reader"], ["sink", "moving", "depth"]),
     "keys-change-deep": (["moving"], ["sink", "depth"]),
     "attended-keys-settled": (["moving"], ["sink"]),
-    "settles-after-commit": (["reader"], ["sink"]),
+    "settles-after-commit": ([], ["sink"]),
 }
 
 
@@ -78,8 +74,7 @@ def compare(planted, twins):
         shown = [", ".join(f"`{m}`: {planted.get((claim, m), 'no verdict')}" for m in side) or "–" for side in (present, absent)]
         rows.append([f"`{claim}`", *shown, ", ".join(of_twins) or "none"])
     on_twins = {key for key, verdict in twins.items() if verdict == "supported"}
-    failures += [f"{claim}: supported on {model}" for claim, model in sorted(on_twins - KNOWN_FAULTS)]
-    failures += [f"{claim}: no longer supported on {model}: strike it out" for claim, model in sorted(KNOWN_FAULTS - on_twins)]
+    failures += [f"{claim}: supported on {model}" for claim, model in sorted(on_twins)]
     return failures, rows
 
 
@@ -94,7 +89,7 @@ def main(program, *flags):
         twins = verdicts(buoy, [f"{model}-twin" for model in MODELS], "twins")
     failures, rows = compare(planted, twins)
     failures += compare_tables(DOCUMENT, {"claims": rows}, write="--write" in flags)
-    print("\n".join(f"FAIL {line}" for line in failures) or f"{len(CLAIMS)} claims, supported where planted; on twins {len(KNOWN_FAULTS)} known faults")
+    print("\n".join(f"FAIL {line}" for line in failures) or f"{len(CLAIMS)} claims, supported where planted and on no twin")
     return 1 if failures else 0
 
 
