@@ -101,7 +101,16 @@ fresh; rm "$weights"; expect 1 'neither model.safetensors nor' inspect -m "$work
 fresh; cp "$goldens/dream/model.safetensors" "$weights"; expect 1 'is missing' generate -m "$work/m" --ids 1
 fresh; rm "$weights"; echo '{"weight_map": {"a": "model-00001-of-00002.safetensors"}}' >"$work/m/model.safetensors.index.json"
 expect 1 'model-00001-of-00002.safetensors' inspect -m "$work/m"
-fresh; sed -i 's/"llada"/"gpt2"/' "$work/m/config.json"; expect 1 'unknown model_type "gpt2"; known: llada, Dream' inspect -m "$work/m"
+fresh; sed -i 's/"LLaDAModelLM"/"GPT2LMHeadModel"/' "$work/m/config.json"
+expect 1 'unknown architecture "GPT2LMHeadModel"; known: LLaDAModelLM, DreamModel' inspect -m "$work/m"
+expect 0 'family +LLaDA .*as told by --family' inspect -m "$work/m" --family llada
+expect 2 "llada3" inspect -m "$work/m" --family llada3
+expect 1 'unknown architecture "BlockwiseNovelForCausalLM"' inspect -m "$goldens/trap-llama-unknown"
+fresh; sed -i 's/"LLaDAModelLM"//; s/"llada"/"gpt2"/' "$work/m/config.json"; expect 1 'unknown model_type "gpt2"; known: llada, Dream' inspect -m "$work/m"
+expect 0 '7 checks, 0 failed' verify -m "$goldens/open-dcoder" --golden "$goldens/open-dcoder/golden.npz" --family open-dcoder
+expect 0 'read as Open-dCoder, as told' verify -m "$goldens/open-dcoder" --golden "$goldens/open-dcoder/golden.npz" --family open-dcoder
+expect 0 'mask +blocks of 4' inspect -m "$goldens/sdar"
+expect 0 'experts +16 of width 20, 4 a token, and a shared one of 20, from 2 of 4 groups; 1 of 3 layers without' inspect -m "$goldens/llada2-moe"
 fresh; echo '{' >"$work/m/config.json"; expect 1 'config.json: not valid JSON' inspect -m "$work/m"
 fresh; printf '\xff\xff\xff\xff' | dd of="$weights" bs=1 seek=$(($(stat -c %s "$weights") - 4)) conv=notrunc status=none
 expect 1 '" holds 1 NaN or infinite weights' generate -m "$work/m" --ids 1 --gen-length 4

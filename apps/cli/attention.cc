@@ -39,7 +39,7 @@ void write(const AttentionView& view, const std::filesystem::path& directory) {
 void attention_command(const AttentionFlags& options) {
   const std::filesystem::path directory = find_model(options.model.model, command_places()).directory;
   const Prompt prompt = read_prompt(options.prompt, directory);
-  options.sampler.check_effects(*read_model_config(directory).family);
+  options.sampler.check_effects(*read_model_config(directory, options.model.family).family);
   const LoadedModel model = load(options.model);
   CommandObserver observer;
   const AttentionView view =

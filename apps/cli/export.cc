@@ -126,9 +126,9 @@ std::vector<float> average_heads(const std::vector<float>& matrix, Index H) {
   return mean;
 }
 
-void run_pass(const Model& model, std::span<const TokenId> tokens, LayerTap& tap) {
+void run_pass(const Model& model, std::span<const TokenId> tokens, const Mask& mask, LayerTap& tap) {
   const Index first = 0;  // a pass reads at least one row
-  const ForwardSequence sequence{.ids = tokens, .read_rows = {&first, 1}};
+  const ForwardSequence sequence{.ids = tokens, .read_rows = {&first, 1}, .mask = mask};
   model.forward({&sequence, 1}, &tap);
 }
 
@@ -152,7 +152,7 @@ void write_finished(const Model& model, const Trace& trace, const Plan& plan, Np
     add(layer_key(layer, "query_states"), {c.H, N, c.D}, stats.query_states);
     add(layer_key(layer, "key_states"), {c.Hkv, N, c.D}, stats.key_states);
   });
-  run_pass(model, trace.tokens, tap);
+  run_pass(model, trace.tokens, trace.header.mask, tap);
 }
 
 // One pass over what stood there before the step. A causal model's cached rows are what this pass computes
@@ -173,7 +173,7 @@ void write_step(const Model& model, const Trace& trace, Index t, const Plan& pla
     const std::vector<float> mean = average_heads(stats.matrix, model.config().H);
     pickle.add(layer_key(layer, "attention_avg"), {DType::kF32, {n, n}, bytes_of(mean)});
   });
-  run_pass(model, tokens, tap);
+  run_pass(model, tokens, trace.header.mask, tap);
   pickle.end_dict();
 }
 
@@ -205,7 +205,7 @@ void export_command(ExportFlags options) {
                   .rows = choose_steps(options, trace),
                   .heads = options.no_heads ? Heads::kAveraged : Heads::kEach};
   check_fingerprint(options, trace.header, directory);
-  check_size(options, plan, trace, read_model_config(directory));
+  check_size(options, plan, trace, read_model_config(directory, options.model.family));
   if (!options.output.ends_with(kEnding)) {
     print_warning(fmt::format("{}: the scripts look for names that end with {}", options.output, kEnding));
   }

@@ -53,7 +53,8 @@ void print_json(const Generation& made, const Prompt& prompt, const ModelConfig&
 void generate_command(const GenerateFlags& options) {
   const std::filesystem::path directory = find_model(options.model.model, command_places()).directory;
   const Prompt prompt = read_prompt(options.prompt, directory);
-  options.sampler.check_effects(*read_model_config(directory).family);  // before the weights are read
+  options.sampler.check_effects(
+      *read_model_config(directory, options.model.family).family);  // before the weights are read
   const LoadedModel loaded = load(options.model);
   const ModelConfig& config = loaded.config();
   const bool live = !options.json && !options.history && prompt.tokenizer && can_redraw(STDOUT_FILENO);

@@ -1,5 +1,6 @@
 // buoy inspect: what a checkpoint is, what it needs, what is wrong with it; and what a trace, an .npz or a
 // run holds.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -19,7 +20,7 @@ namespace {
 
 struct InspectFlags {
   std::string path;
-  std::string model = "mini-mdm";
+  std::string model = "mini-mdm", family;
   bool json = false;
 };
 
@@ -52,22 +53,47 @@ void print_json(const Json& json) {
   std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
+// "blocks of 4, the first generated token beginning one".
+std::string describe_mask(const ModelConfig& c) {
+  if (c.mask == Mask::kFull) return "full: every row sees all";
+  if (c.mask == Mask::kCausal) return "causal: a row sees itself and what is before it";
+  return fmt::format(
+      "{}{}: a row sees its own and those before it", name_of(c.mask),
+      c.family->block_start == BlockStart::kAnswer ? " counted from the answer's first token" : "");
+}
+
+std::string describe_experts(const ExpertShape& e) {
+  const auto dense = std::ranges::count(e.layers, false);
+  return fmt::format(
+      "{} of width {}, {} a token{}{}{}", e.count, e.F, e.rule.active,
+      e.shared_F > 0 ? fmt::format(", and a shared one of {}", e.shared_F) : "",
+      e.rule.groups > 1 ? fmt::format(", from {} of {} groups", e.rule.kept_groups, e.rule.groups) : "",
+      dense > 0 ? fmt::format("; {} of {} layers without", dense, e.layers.size()) : "");
+}
+
 void print_table(const ModelConfig& c, const WeightReport& weights, const MemoryNeeds& needs,
                  std::size_t files) {
   const auto row = [](std::string_view name, const std::string& value) {
     std::printf("%-12s %s\n", std::string(name).c_str(), value.c_str());
   };
-  row("family", fmt::format("{} ({}, {})", c.family->name, name_of(c.family->writing),
-                            c.mask == Mask::kFull ? "both ways" : name_of(c.mask)));
+  row("family", fmt::format("{} ({}, {}){}", c.family->name, name_of(c.family->writing),
+                            c.mask == Mask::kFull ? "both ways" : name_of(c.mask),
+                            c.told_family ? ", as told by --family" : ""));
+  row("mask", describe_mask(c));
+  row("sampler", std::string(name_of(c.family->sampler)));
   row("layers", fmt::format("{}", c.L));
   row("width", fmt::format("{}, MLP {}", c.E, c.F));
-  row("heads", fmt::format("{} of {}, {} for keys and values", c.H, c.D, c.Hkv));
+  row("heads", fmt::format("{} of {}, {} for keys and values{}", c.H, c.D, c.Hkv,
+                           c.qk_norm ? "; RMS norm of queries and keys" : ""));
+  if (c.experts) row("experts", describe_experts(*c.experts));
   row("vocabulary", fmt::format("{}{}", c.V, c.tied ? ", head tied to the embedding" : ""));
   row("context", fmt::format("{}", c.context));
-  row("rope", fmt::format("theta {}{}", c.rope_theta, c.rope_scaling ? ", scaled as Llama 3.1" : ""));
+  row("rope", fmt::format("theta {}{}{}", c.rope_theta, c.rope_scaling ? ", scaled as Llama 3.1" : "",
+                          c.rotated() < c.D ? fmt::format(", {} of {} dimensions", c.rotated(), c.D) : ""));
   row("eos ids", fmt::format("{}", fmt::join(c.eos_ids, ", ")));
   if (c.mask_id) row("mask id", fmt::format("{}", *c.mask_id));
-  row("parameters", fmt::format("{} in {} file{}", weights.parameters, files, files == 1 ? "" : "s"));
+  row("parameters", fmt::format("{} in {} file{}{}", weights.parameters, files, files == 1 ? "" : "s",
+                                c.experts ? fmt::format("; {} active", needs.active_parameters) : ""));
   row("dtype", fmt::format("{}", fmt::join(dtype_names(weights), ", ")));
   const bool once = choose_widening(needs) == Widen::kOnce;
   row("memory",
@@ -80,6 +106,11 @@ void print_table(const ModelConfig& c, const WeightReport& weights, const Memory
   row("", fmt::format(
               "{} of activations for {} tokens{}", bytes(needs.activation_bytes), needs.tokens,
               needs.cache_bytes > 0 ? fmt::format(", {} of keys and values", bytes(needs.cache_bytes)) : ""));
+  if (c.experts) {
+    row("", fmt::format("with the active experts alone, in bf16: {} of {}",
+                        bytes(needs.active_parameters * size_of(DType::kBf16)),
+                        bytes(weights.parameters * size_of(DType::kBf16))));
+  }
   if (const auto card = find_card()) row("card", describe_card(*card, weights, needs));
 }
 
@@ -87,6 +118,11 @@ Json as_json(const ModelConfig& c, const WeightReport& weights, const MemoryNeed
   Json json;
   json["family"] = c.family->name;
   json["model_type"] = c.family->model_type;
+  json["family_key"] = c.family->key;
+  json["told_family"] = c.told_family;
+  json["mask"] = name_of(c.mask);
+  json["block_length"] = c.block > 0 ? Json(c.block) : Json(nullptr);
+  json["sampler"] = name_of(c.family->sampler);
   json["layers"] = c.L;
   json["width"] = c.E;
   json["heads"] = c.H;
@@ -98,6 +134,13 @@ Json as_json(const ModelConfig& c, const WeightReport& weights, const MemoryNeed
   json["eos_ids"] = c.eos_ids;
   json["mask_id"] = c.mask_id ? Json(*c.mask_id) : Json(nullptr);
   json["parameters"] = weights.parameters;
+  json["active_parameters"] = needs.active_parameters;
+  if (c.experts) {
+    json["experts"] = {{"count", c.experts->count},
+                       {"active", c.experts->rule.active},
+                       {"mlp", c.experts->F},
+                       {"shared_mlp", c.experts->shared_F}};
+  }
   json["dtype"] = dtype_names(weights);
   json["memory"] = {{"mapped_bytes", needs.mapped_bytes},
                     {"widen", choose_widening(needs) == Widen::kOnce ? "once" : "as_used"},
@@ -110,9 +153,9 @@ Json as_json(const ModelConfig& c, const WeightReport& weights, const MemoryNeed
   return json;
 }
 
-void inspect_model(const std::string& model, bool json) {
+void inspect_model(const std::string& model, const std::string& family, bool json) {
   const std::filesystem::path directory = find_model(model, command_places()).directory;
-  const ModelConfig config = read_model_config(directory);
+  const ModelConfig config = read_model_config(directory, family);
   const Checkpoint checkpoint = Checkpoint::open(directory);
   const WeightReport weights = inspect_weights(config, checkpoint);
   const MemoryNeeds needs = estimate_memory(config, weights, std::min<Index>(config.context, 1024));
@@ -131,8 +174,9 @@ void inspect_model(const std::string& model, bool json) {
 void inspect_command(const InspectFlags& options) {
   const FileKind kind = kind_of_path(options.path);
   if (kind == FileKind::kOther) {
-    return inspect_model(options.path.empty() ? options.model : options.path, options.json);
+    return inspect_model(options.path.empty() ? options.model : options.path, options.family, options.json);
   }
+  if (!options.family.empty()) fail_usage("--family has no effect on {}", options.path);
   if (options.json && kind == FileKind::kTraces) {
     fail_usage("--json has no effect on a directory of traces; name one of them");
   }
@@ -152,6 +196,9 @@ void add_inspect(Command& command) {
   verb.option("-m,--model", &options->model,
               "Checkpoint directory, bundled model, or Hub name (ORG/NAME) in the local Hugging Face cache")
       .excludes("path");
+  verb.option("--family", &options->family, "What the model is, whatever its config.json says")
+      .choices(family_keys())
+      .hide_default();
   verb.flag("--json", &options->json, "The same as JSON");
   verb.footer(
       "Exit code 1 when a tensor of a checkpoint is missing or has the wrong shape or type.\n\n"

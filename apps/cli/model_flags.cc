@@ -11,6 +11,9 @@ namespace buoy {
 void ModelFlags::add_to(Verb& verb) {
   verb.option("-m,--model", &model,
               "Checkpoint directory, bundled model, or Hub name (ORG/NAME) in the local Hugging Face cache");
+  verb.option("--family", &family, "What the model is, whatever its config.json says")
+      .choices(family_keys())
+      .hide_default();
   add_device_to(verb);
 }
 
@@ -31,7 +34,7 @@ DeviceSettings ModelFlags::device_settings() const {
 }
 
 ModelSettings ModelFlags::settings() const {
-  return {.model = model, .device = device_settings(), .places = command_places()};
+  return {.model = model, .device = device_settings(), .places = command_places(), .family = family};
 }
 
 LoadedModel load(const ModelFlags& flags) {

@@ -11,12 +11,13 @@ namespace buoy {
 
 struct ModelFlags {
   std::string model = "mini-mdm";
+  std::string family;
   std::string device = "auto", dtype = "auto";
   int threads = 0;
 
   // Adds --device, --dtype and --threads.
   void add_device_to(Verb& verb);
-  // The same and --model.
+  // The same, --model and --family.
   void add_to(Verb& verb);
 
   DeviceSettings device_settings() const;

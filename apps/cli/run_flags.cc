@@ -1,6 +1,8 @@
 #include "apps/cli/run_flags.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include <fmt/ranges.h>
 
@@ -21,6 +23,9 @@ bool holds_something(const std::filesystem::path& directory) {
 void RunFlags::add_to(Verb& verb, const std::string& format) {
   verb.option("-m,--model", &models,
               "Checkpoint directory, bundled model or Hub name in the local cache; may be repeated");
+  verb.option(
+      "--family", &families,
+      "What a model is, whatever its config.json says: KEY of the one model, or MODEL=KEY; may be repeated");
   device.add_device_to(verb);
   verb.option("--data", &data, "Dataset (docs/datasets.md); may be repeated; default: bundled questions");
   prompts.add_to(verb, format);
@@ -30,8 +35,35 @@ void RunFlags::add_to(Verb& verb, const std::string& format) {
   verb.option("-o,--output", &output, "Directory for report.html, tables, figures and run.db");
 }
 
+namespace {
+
+// "open-dcoder" of the only model, "path=open-dcoder" of one of them.
+std::map<std::string, std::string> parse_families(const std::vector<std::string>& given,
+                                                  const std::vector<std::string>& models) {
+  std::map<std::string, std::string> families;
+  for (const std::string& text : given) {
+    const std::size_t sign = text.rfind('=');
+    if (sign == std::string::npos && models.size() != 1) {
+      fail_usage("--family {}: there are {} models, expected MODEL={}", text, models.size(), text);
+    }
+    const std::string model = sign == std::string::npos ? models.front() : text.substr(0, sign);
+    const std::string key = sign == std::string::npos ? text : text.substr(sign + 1);
+    if (std::ranges::find(models, model) == models.end()) {
+      fail_usage("--family {}: \"{}\" is not one of the models", text, model);
+    }
+    if (find_family_key(key) == nullptr) {
+      fail_usage("--family {}: \"{}\" is unknown; known: {}", text, key, fmt::join(family_keys(), ", "));
+    }
+    if (!families.emplace(model, key).second) fail_usage("--family {}: {} has one already", text, model);
+  }
+  return families;
+}
+
+}  // namespace
+
 RunSettings RunFlags::settings() const {
   RunSettings settings{.models = models,
+                       .families = parse_families(families, models),
                        .device = device.device_settings(),
                        .places = command_places(),
                        .data = prompts.data(data),

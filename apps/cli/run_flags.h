@@ -16,13 +16,14 @@ namespace buoy {
 struct RunFlags {
   ModelFlags device;
   std::vector<std::string> models = {"mini-mdm", "mini-arm"};
+  std::vector<std::string> families;
   std::vector<std::string> data;
   SamplerFlags sampler{32};
   DataFlags prompts;
   std::string output;
   bool log_samples = false;
 
-  // Adds --model, --data, --output, --log-samples and the flags of the parts.
+  // Adds --model, --family, --data, --output, --log-samples and the flags of the parts.
   // `format` are the names of the option for the datasets' format.
   void add_to(Verb& verb, const std::string& format = "--data-format,--format");
 

@@ -21,8 +21,8 @@ std::string flag_of(std::string_view setting) {
 
 void SamplerFlags::add_to(Verb& verb) {
   verb_ = verb;
-  const std::string masked = "Masked diffusion", llada_group = "LLaDA", dream_group = "Dream",
-                    causal = "Llama and Qwen";
+  const std::string masked = "Masked diffusion", llada_group = "LLaDA, A2D and block families",
+                    dream_group = "Dream and Open-dCoder", causal = "Llama, Qwen and block families";
   verb.option("--gen-length,--max-new-tokens", &given_.gen_length, "Tokens to generate").at_least(1);
   verb.option("--temperature", &given_.temperature, "0: the most probable token").at_least(0);
   verb.option("--top-p", &given_.top_p, "Keep the most probable tokens up to this sum (not LLaDA)")
@@ -32,11 +32,17 @@ void SamplerFlags::add_to(Verb& verb) {
   verb.option("--steps", &given_.steps, "Denoising steps; default: as many as --gen-length")
       .at_least(1)
       .group(masked);
-  verb.option("--block-length", &given_.block_length, "Blocks are filled left to right; default: one block")
+  verb.option("--block-length", &given_.block_length,
+              "Blocks are filled left to right; default: one block (block families: the model's own)")
       .at_least(1)
       .group(llada_group);
+  verb.option("--sub-block-length", &given_.sub_block_length,
+              "Fast-dLLM v2: a block is filled in pieces of this length; default 8")
+      .at_least(1)
+      .hide_default()
+      .group(llada_group);
   verb.option("--remasking", &remasking_,
-              "Which masks are filled first: low_confidence (the surest) or random")
+              "Which masks are filled first: low_confidence (the surest), random or (SDAR) sequential")
       .choices(remasking_names())
 
       .group(llada_group);
@@ -49,7 +55,9 @@ void SamplerFlags::add_to(Verb& verb) {
   verb.flag("--logits-eos-inf", &given_.logits_eos_inf, "Never propose EOS").group(llada_group);
   verb.flag("--confidence-eos-eot-inf", &given_.confidence_eos_eot_inf, "Fill EOS and end-of-turn last")
       .group(llada_group);
-  verb.option("--alg", &alg_, "Which masks are filled first: origin, maskgit_plus, topk_margin or entropy")
+  verb.option("--alg", &alg_,
+              "Which masks are filled first: origin, maskgit_plus, topk_margin, entropy or p2 (which may "
+              "take back)")
       .choices(dream_algorithm_names())
 
       .group(dream_group);

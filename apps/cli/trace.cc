@@ -44,7 +44,8 @@ void trace_command(const TraceFlags& options) {
   if (given_data == given_text) fail_usage("give either --data, or --prompt or --prompt-file");
   if (given_text && options.data.format != "auto") fail_usage("--data-format has no effect without --data");
   const ModelSettings model = options.model.settings();
-  options.sampler.check_effects(*read_model_config(find_model(model.model, model.places).directory).family);
+  options.sampler.check_effects(
+      *read_model_config(find_model(model.model, model.places).directory, model.family).family);
   const TraceRunSettings settings{
       .model = model,
       .sampler = options.sampler.settings(),

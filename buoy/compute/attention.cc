@@ -37,7 +37,7 @@ void check_attention(const AttentionArgs& args, const Tensor& out) {
     check(s.first_row >= 0 && s.T >= 0 && s.first_row + s.T <= args.q.rows(), "queries lie inside q");
     check(s.k.cols() == args.Hkv * args.D && s.v.cols() == s.k.cols() && s.v.rows() == N,
           "k and v are [N, Hkv·D]");
-    check(args.mask == Mask::kFull || (s.first_position >= 0 && s.first_position + s.T <= N),
+    check(mask_of(args, s) == Mask::kFull || (s.first_position >= 0 && s.first_position + s.T <= N),
           "queries are keys");
     const Index bias = std::ssize(s.key_bias);
     check(bias == 0 || bias == N || bias == args.H * N, "key bias is [N] or [H, N]");
@@ -107,12 +107,16 @@ void copy_states(const AttentionArgs& args, const AttentionSequence& s) {
   copy_heads(s.k, 0, s.k.rows(), args.Hkv, s.stats->key_states.data());
 }
 
+Mask mask_of(const AttentionArgs& args, const AttentionSequence& sequence) {
+  return sequence.mask.value_or(args.mask);
+}
+
 Index visible_keys(const AttentionArgs& args, const AttentionSequence& sequence, Index t) {
-  return args.mask.visible_keys(sequence.first_position + t, sequence.k.rows());
+  return mask_of(args, sequence).visible_keys(sequence.first_position + t, sequence.k.rows());
 }
 
 Index first_query_seeing(const AttentionArgs& args, const AttentionSequence& sequence, Index j) {
-  return std::max<Index>(0, args.mask.first_position_seeing(j) - sequence.first_position);
+  return std::max<Index>(0, mask_of(args, sequence).first_position_seeing(j) - sequence.first_position);
 }
 
 }  // namespace buoy

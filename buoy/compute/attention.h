@@ -1,6 +1,7 @@
 // The attention contract: what goes in, what may be asked for, what comes back.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,7 @@ struct AttentionSequence {
   Index T = 0;          // queries
   Tensor k, v;          // [N, Hkv·D]
   Index first_position = 0;
+  std::optional<Mask> mask;          // instead of that of AttentionArgs
   std::span<const float> key_bias;   // [N] or [H·N], added before the softmax; -inf hides a key. Empty: none
   std::span<const float> head_gain;  // [H], scales each head's output. Empty: none
   const AttentionRequest* request = nullptr;  // nullptr: measure nothing
@@ -94,6 +96,9 @@ std::string_view first_nonfinite(const AttentionStats& stats);
 
 // Fills query_states and key_states. For backends whose tensors lie in the host's memory.
 void copy_states(const AttentionArgs& args, const AttentionSequence& sequence);
+
+// The mask that goes for a sequence.
+Mask mask_of(const AttentionArgs& args, const AttentionSequence& sequence);
 
 // How many keys query t sees: the first ones.
 Index visible_keys(const AttentionArgs& args, const AttentionSequence& sequence, Index t);

@@ -53,8 +53,12 @@ class Backend {
   virtual void embed(const Tensor& table, std::span<const TokenId> ids, const Tensor& out) = 0;
   virtual void rms_norm(const Tensor& x, const Tensor& weight, float epsilon, const Tensor& out) = 0;
   virtual void linear(const Tensor& x, const Linear& weights, Store store, const Tensor& y) = 0;
-  // Rotates half-split pairs (d, d + D/2) of every head in place; positions[r] is the table row for row r of
-  // x.
+  // RMS norm of every head of D columns by itself, in place; weight [1, D].
+  virtual void head_norm(const Tensor& x, const RmsNorm& norm, Index D) = 0;
+  // x ← factor · min(max(x, −bound), bound), in place; bound 0: none.
+  virtual void clip(const Tensor& x, float bound, float factor) = 0;
+  // Rotates half-split pairs (d, d + R/2) of the first R dimensions of every head in place, R twice the
+  // table's columns; positions[r] is the table row for row r of x.
   virtual void rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) = 0;
   virtual void swiglu(const Tensor& gate_up, const Tensor& out) = 0;  // [T, 2F] → silu(gate)·up [T, F]
   // Row r of out ← row rows[r] of x; row rows[r] of out ← row r of x.
@@ -63,12 +67,20 @@ class Backend {
   // Row rows[r] of out ← itself + row r of x; an x of one row is added to each. Rows are distinct; both are
   // float32, as the residual stream is.
   virtual void add_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) = 0;
+  // The same with row r of x times factors[r].
+  virtual void add_scaled_rows(const Tensor& x, std::span<const float> factors, std::span<const Index> rows,
+                               const Tensor& out) = 0;
   virtual void attention(const AttentionArgs& args, const Tensor& out) = 0;  // out [ΣT, H·D]
   // Waits for the statistics of an attention() with Delivery::kLater.
   virtual void settle() {}
 
   // A norm of whatever kind.
   void normalize(const Norm& norm, const Tensor& x, const Tensor& out);
+  void transform_heads(const HeadTransform& heads, const Tensor& projected);
+  // x += what the rows of `normed` come to; `routing`, if there is one, says which experts they went to. Each
+  // expert sees its own rows only, so a pass costs what the active experts cost.
+  void feed(const SwigluMlp& mlp, const Tensor& normed, const Tensor& x);
+  void feed(const Experts& experts, const Tensor& normed, Routing* routing, const Tensor& x);
 
   // The halves of a layer, around what mixes its rows. By default they are made of the operations above, part
   // by part; a backend may fuse the parts it knows.

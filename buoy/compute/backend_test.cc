@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -134,6 +135,131 @@ TEST(Rope, MatchesTheReferenceAndKeepsLengths) {
   }
 }
 
+TEST(Rope, TurnsOnlyTheFirstDimensionsWhereTheTableIsNarrower) {
+  const Index D = 12, half = 4;
+  const std::vector<float> turn(static_cast<std::size_t>(2 * half), 0.0f), ones(turn.size(), 1.0f);
+  const std::vector<float> x = random_floats(2 * 2 * D, 1);
+  const auto rotated = [&](Backend& b) {
+    const RopeTable table{upload(b, 2, half, turn), upload(b, 2, half, ones)};  // by a right angle
+    const Tensor rows = upload(b, 2, 2 * D, x);
+    b.rope(rows, D, std::vector<Index>{1, 0}, table);
+    return download(b, rows);
+  };
+  const std::vector<float> got = rotated(*make_reference_backend());
+  for (std::size_t head = 0; head < x.size(); head += 12) {
+    for (std::size_t d = 0; d < 4; ++d) {
+      EXPECT_EQ(got[head + d], -x[head + d + 4]);
+      EXPECT_EQ(got[head + d + 4], x[head + d]);
+      EXPECT_EQ(got[head + d + 8], x[head + d + 8]);
+    }
+  }
+  compare_backends("partial rope", rotated);
+}
+
+TEST(HeadNorm, IsTheRmsNormOfEveryHead) {
+  for (const Index D : {2, 20, 64, 128}) {
+    const HostWeight weight(random_floats(D, 1), {D}, DType::kBf16);
+    const std::vector<float> x = random_floats(7 * 3 * D, 2);
+    const auto normed = [&](Backend& b) {
+      const Tensor rows = upload(b, 7, 3 * D, x);
+      b.head_norm(rows.col_range(D, 2 * D), {b.make_vector(weight.view), 1e-6f},
+                  D);  // all but the first head
+      return download(b, rows);
+    };
+    const std::vector<float> got = normed(*make_reference_backend());
+    const auto reference = make_reference_backend();
+    for (Index r = 0; r < 7; ++r) {
+      for (Index h = 0; h < 3; ++h) {
+        const auto first = x.begin() + (r * 3 + h) * D;
+        const std::vector<float> head(first, first + D);
+        const Tensor out = reference->allocate(1, D);
+        reference->rms_norm(upload(*reference, 1, D, head), reference->make_vector(weight.view), 1e-6f, out);
+        const auto got_head = got.begin() + (r * 3 + h) * D;
+        EXPECT_EQ(std::vector<float>(got_head, got_head + D), h == 0 ? head : download(*reference, out));
+      }
+    }
+    compare_backends("head norm", normed);
+  }
+}
+
+TEST(Clip, BoundsThenScales) {
+  const std::vector<float> x = {-3, -0.5f, 0, 0.25f, 8, -8, 1, 2, 3};
+  const auto clipped = [&](float bound, float factor) {
+    return [&x, bound, factor](Backend& b) {
+      const Tensor rows = upload(b, 1, 9, x);
+      b.clip(rows, bound, factor);
+      return download(b, rows);
+    };
+  };
+  EXPECT_EQ(clipped(1, 1)(*make_reference_backend()),
+            (std::vector<float>{-1, -0.5f, 0, 0.25f, 1, -1, 1, 1, 1}));
+  EXPECT_EQ(clipped(0, 2)(*make_reference_backend()),
+            (std::vector<float>{-6, -1, 0, 0.5f, 16, -16, 2, 4, 6}));
+  compare_backends("clip", clipped(1, 1));
+  compare_backends("scale", clipped(0, 2));
+  compare_backends("clip and scale", clipped(2, 0.5f));
+}
+
+TEST(AddScaledRows, AddsEachRowTimesItsFactor) {
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6}, out = {10, 10, 20, 20, 30, 30, 40, 40};
+  const auto added = [&](Backend& b) {
+    const Tensor to = upload(b, 4, 2, out);
+    b.add_scaled_rows(upload(b, 3, 2, x), std::vector<float>{2, 0, -1}, std::vector<Index>{3, 0, 1}, to);
+    return download(b, to);
+  };
+  EXPECT_EQ(added(*make_reference_backend()), (std::vector<float>{10, 10, 15, 14, 30, 30, 42, 44}));
+  compare_backends("scaled rows", added);
+}
+
+// A layer of experts against the sum written out: every expert over every row, weighed by what it was given.
+TEST(Experts, AreTheWeightedSumOfThoseThatRowsGoTo) {
+  const Index E = 6, F = 5, count = 7, T = 9;
+  std::deque<HostWeight> gates, ups, downs;  // they stay where they are
+  for (int e = 0; e <= count; ++e) {         // the last is shared by all
+    gates.emplace_back(random_floats(F * E, 10 + e), Shape{F, E}, DType::kF32);
+    ups.emplace_back(random_floats(F * E, 30 + e), Shape{F, E}, DType::kF32);
+    downs.emplace_back(random_floats(E * F, 50 + e), Shape{E, F}, DType::kF32);
+  }
+  const HostWeight router(random_floats(count * E, 3), {count, E}, DType::kF32);
+  const std::vector<float> x = random_floats(T * E, 4);
+  const RouterRule rule{.kind = RouterKind::kSigmoid, .active = 3, .normalize = true, .scale = 2.5f};
+  const auto mlp = [&](Backend& b, std::size_t e) {
+    const TensorView gate_up[] = {gates[e].view, ups[e].view}, down[] = {downs[e].view};
+    return SwigluMlp{b.make_linear(gate_up, {}), b.make_linear(down, {})};
+  };
+  Routing routing;
+  const auto fed = [&](Backend& b) {
+    Experts experts{.router = b.make_linear({{router.view}}, {}),
+                    .bias = std::vector<float>(7, 0.0f),
+                    .rule = rule,
+                    .experts = {},
+                    .shared = mlp(b, 7)};
+    for (std::size_t e = 0; e < 7; ++e) experts.experts.push_back(mlp(b, e));
+    const Tensor normed = b.allocate_activations(T, E), out = upload(b, T, E, std::vector<float>(54, 1.0f));
+    b.upload(x, normed);
+    b.feed(experts, normed, &routing, out);
+    return download(b, out);
+  };
+  const auto reference = make_reference_backend();
+  const std::vector<float> got = fed(*reference);
+  ASSERT_EQ(routing.experts.size(), 27u);
+  std::vector<float> want(54, 1.0f);
+  for (std::size_t e = 0; e < 8; ++e) {
+    const Tensor one = upload(*reference, T, E, std::vector<float>(54, 0.0f));
+    reference->feed(mlp(*reference, e), upload(*reference, T, E, x), one);
+    const std::vector<float> values = download(*reference, one);
+    for (std::size_t r = 0; r < 9; ++r) {
+      float weight = e == 7 ? 1.0f : 0.0f;
+      for (std::size_t i = 3 * r; i < 3 * r + 3; ++i) {
+        if (routing.experts[i] == static_cast<std::int32_t>(e)) weight = routing.weights[i];
+      }
+      for (std::size_t c = 0; c < 6; ++c) want[r * 6 + c] += weight * values[r * 6 + c];
+    }
+  }
+  expect_close(got, want, "experts");
+  compare_backends("experts", fed);
+}
+
 TEST(Swiglu, MatchesTheReferenceForLargeInputsToo) {
   for (const Index F : {1, 9, 64, 100}) {
     std::vector<float> x = random_floats(5 * 2 * F, 1);
@@ -194,8 +320,9 @@ TEST(Layers, AreTheirPartsOneAfterTheOther) {
       down(random_floats(E * F, 5), {E, F}, DType::kBf16);
   std::vector<Index> positions;
   for (Index t = 0; t < T; ++t) positions.push_back(t * 7 % 11);
-  for (const bool rotated : {true, false}) {
-    const auto run_layer = [&](Backend& b, bool fused) {
+  const HostWeight head(random_floats(D, 9), {D}, DType::kF32);
+  for (const auto& [rotated, scaled] : {std::pair{true, false}, {false, false}, {true, true}}) {
+    const auto run_layer = [&, rotated = rotated, scaled = scaled](Backend& b, bool fused) {
       const Norm rms = RmsNorm{b.make_vector(norm.view), 1e-5f};
       const FeedForward mlp = SwigluMlp{b.make_linear({{up.view}}, {}), b.make_linear({{down.view}}, {})};
       const auto projection = b.make_linear({{in.view}}, {}), output = b.make_linear({{back.view}}, {});
@@ -204,7 +331,18 @@ TEST(Layers, AreTheirPartsOneAfterTheOther) {
       const Tensor x = upload(b, T, E, random_floats(T * E, 8)), mid = b.allocate_activations(T, Q);
       std::optional<Rotation> rotation;
       if (rotated) rotation.emplace(Rotation{table, D, 16, positions});
-      const LayerInput enter{rms, *projection, rotation};
+      const RmsNorm queries{b.make_vector(head.view), 1e-6f}, keys{b.make_vector(head.view), 1e-3f};
+      std::optional<HeadTransform> heads;
+      if (!rotated || scaled) {
+        heads = HeadTransform{.query_norm = &queries,
+                              .key_norm = &keys,
+                              .bound = 1.5f,
+                              .query_scale = scaled ? 0.5f : 1.0f,
+                              .D = D,
+                              .query_columns = 8,
+                              .key_columns = 8};
+      }
+      const LayerInput enter{rms, *projection, heads, rotation};
       const LayerOutput leave{*output, rms, mlp};
       fused ? b.enter_layer(enter, x, mid) : b.Backend::enter_layer(enter, x, mid);
       fused ? b.leave_layer(leave, mid, x) : b.Backend::leave_layer(leave, mid, x);

@@ -36,6 +36,14 @@ void TimedBackend::linear(const Tensor& x, const Linear& weights, Store store, c
         [&] { inner_.linear(x, weights, store, y); });
 }
 
+void TimedBackend::head_norm(const Tensor& x, const RmsNorm& norm, Index D) {
+  timed("head norm", [&] { inner_.head_norm(x, norm, D); });
+}
+
+void TimedBackend::clip(const Tensor& x, float bound, float factor) {
+  timed("clip", [&] { inner_.clip(x, bound, factor); });
+}
+
 void TimedBackend::rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) {
   timed("rope", [&] { inner_.rope(x, D, positions, table); });
 }
@@ -54,6 +62,11 @@ void TimedBackend::scatter_rows(const Tensor& x, std::span<const Index> rows, co
 
 void TimedBackend::add_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) {
   timed("add rows", [&] { inner_.add_rows(x, rows, out); });
+}
+
+void TimedBackend::add_scaled_rows(const Tensor& x, std::span<const float> factors,
+                                   std::span<const Index> rows, const Tensor& out) {
+  timed("add scaled rows", [&] { inner_.add_scaled_rows(x, factors, rows, out); });
 }
 
 void TimedBackend::attention(const AttentionArgs& args, const Tensor& out) {

@@ -37,11 +37,15 @@ class TimedBackend : public Backend {
   void embed(const Tensor& table, std::span<const TokenId> ids, const Tensor& out) override;
   void rms_norm(const Tensor& x, const Tensor& weight, float epsilon, const Tensor& out) override;
   void linear(const Tensor& x, const Linear& weights, Store store, const Tensor& y) override;
+  void head_norm(const Tensor& x, const RmsNorm& norm, Index D) override;
+  void clip(const Tensor& x, float bound, float factor) override;
   void rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) override;
   void swiglu(const Tensor& gate_up, const Tensor& out) override;
   void gather_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override;
   void scatter_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override;
   void add_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override;
+  void add_scaled_rows(const Tensor& x, std::span<const float> factors, std::span<const Index> rows,
+                       const Tensor& out) override;
   void attention(const AttentionArgs& args, const Tensor& out) override;
   void settle() override;
   void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override;

@@ -89,6 +89,7 @@ std::vector<Generation> generate_autoregressive(const Model& model,
     writers.push_back({.number = std::ssize(writers),
                        .generation = start_generation(prompt),
                        .cache = model.make_cache(total)});
+    writers.back().generation.mask = model.config().mask;
   }
   while (true) {
     std::vector<Writer*> active;

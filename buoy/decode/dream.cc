@@ -1,6 +1,7 @@
 // Dream's sampler: a falling noise level decides how many masks a step fills, anywhere in the sequence.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "buoy/base/error.h"
@@ -21,6 +22,12 @@ std::vector<float> noise_levels(Index steps, double eps) {
                                          : end - step * static_cast<float>(steps - i));
   }
   return levels;
+}
+
+std::vector<Index> generated_positions(const Generation& g) {
+  std::vector<Index> positions(g.commit_step.size());
+  std::iota(positions.begin(), positions.end(), g.prompt_length);
+  return positions;
 }
 
 struct DreamSampler {
@@ -89,6 +96,25 @@ struct DreamSampler {
     return drawn;
   }
 
+  // p2: of all generated positions the least sure are masks after the step, fewer from step to step; those
+  // that were masks and are not among them take what was proposed, the others keep their token.
+  void keep_surest(Generation& g, std::vector<Proposal> proposals, Index step) const {
+    const TokenId mask = *model.config().mask_id;
+    const double left = 1 - static_cast<double>(step + 1) / static_cast<double>(options.steps);
+    const auto open = static_cast<std::size_t>(static_cast<double>(proposals.size()) * left);
+    std::ranges::stable_sort(proposals, {}, &Proposal::confidence);
+    for (std::size_t i = 0; i < proposals.size(); ++i) {
+      const Proposal& p = proposals[i];
+      TokenId& token = g.tokens[static_cast<std::size_t>(p.position)];
+      if (i < open) {
+        token = mask;
+        g.commit_step[static_cast<std::size_t>(p.position - g.prompt_length)] = kNotCommitted;
+      } else if (token == mask) {
+        commit(g, p.position, p.token, p.confidence);
+      }
+    }
+  }
+
   std::vector<Proposal> select(const MaskedSample& sample, std::vector<Proposal> proposals, float flip,
                                bool last_step) const {
     if (options.alg == DreamAlgorithm::kOrigin) {
@@ -137,12 +163,21 @@ std::vector<Generation> generate_dream(const Model& model, std::span<const std::
       if (!masks.empty()) samples.push_back({static_cast<Index>(i), &generations[i], std::move(masks)});
     }
     if (samples.empty()) break;
+    const bool takes_back = options.alg == DreamAlgorithm::kP2;
+    for (MaskedSample& sample : samples) {
+      if (takes_back) sample.masks = generated_positions(*sample.generation);
+    }
     const Tensor logits = run_masked_pass(model, samples, 0, observer);
     Index row = 0;
     for (MaskedSample& sample : samples) {
       const Index masks = std::ssize(sample.masks);
       std::vector<Proposal> proposals = sampler.propose(sample, logits.row_range(row, masks));
       row += masks;
+      if (takes_back) {
+        sampler.keep_surest(*sample.generation, std::move(proposals), step);
+        if (observer != nullptr) observer->after_step(sample.number, *sample.generation);
+        continue;
+      }
       for (const Proposal& p :
            sampler.select(sample, std::move(proposals), flip, step + 1 == options.steps)) {
         commit(*sample.generation, p.position, p.token, p.confidence);

@@ -23,10 +23,10 @@ class SpoiltDepthTap : public Tap {
   std::optional<Index> depth;
 };
 
-std::string origin_of(const Model& model, std::span<const TokenId> tokens) {
+std::string origin_of(const Model& model, const Generation& generation) {
   SpoiltDepthTap tap;
   const Index first = 0;
-  const ForwardSequence sequence{.ids = tokens, .read_rows = {&first, 1}};
+  const ForwardSequence sequence{.ids = generation.tokens, .read_rows = {&first, 1}, .mask = generation.mask};
   model.forward({&sequence, 1}, &tap);
   if (!tap.depth) return "though every layer's output is";
   if (*tap.depth == 0) return "from the embedding on";
@@ -35,7 +35,7 @@ std::string origin_of(const Model& model, std::span<const TokenId> tokens) {
 
 [[noreturn]] void fail_not_finite(const Model& model, const LogitPlace& place) {
   fail("sample {}, step {}, position {}: the logits are not finite, {}", place.sample,
-       place.generation->steps - 1, place.position, origin_of(model, place.generation->tokens));
+       place.generation->steps - 1, place.position, origin_of(model, *place.generation));
 }
 
 }  // namespace

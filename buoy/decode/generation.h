@@ -15,6 +15,7 @@ struct Generation {
   std::vector<TokenId> tokens;  // prompt, then generated positions (masks until committed)
   Index prompt_length = 0;
   std::vector<Index> prompt_masks;    // positions of masks that the prompt itself holds: they are filled too
+  Mask mask;                          // what the rows of its passes see
   std::vector<Index> commit_step;     // per generated position, counted from 0; kNotCommitted while open
   std::vector<double> confidence;     // per generated position, what the sampler gave when it committed
   Index steps = 0;                    // forward passes so far

@@ -29,9 +29,13 @@ struct GoldenCheck {
 };
 
 // Runs everything the golden file holds and returns one line per array. Arrays (docs/verify.md):
-//   input_ids, logits [T,V], attentions [L,H,T,T], hidden [L+1,T,E]; greedy (prompt + tokens) for causal
-//   models; prompt_ids with gen_s{steps}_g{gen_length}_b{block_length}_cfg{cfg_scale} (LLaDA),
-//   gen_{alg}_s{steps}_g{gen_length} and hist_… (Dream), all at temperature 0.
+//   input_ids, logits [T,V], attentions [L,H,T,T], hidden [L+1,T,E], experts and weights [L,T,k], under the
+//   model's own mask, in blocks of `block`, or as `mask` says ("full", "causal"); logits_causal [T,V];
+//   bd3lm_ids with bd3lm_logits in blocks of bd3lm_block that begin after prompt_ids; mask_id;
+//   greedy (prompt + tokens) for causal models; prompt_ids with the generations of masked ones, whose
+//   settings stand in their names (golden_name.h), and hist_… for Dream, all at temperature 0.
+// A file whose arrays are of another mask than this family's is compared as far as the mask goes: passes run
+// under the file's mask, generations are not known.
 // Throws Error for a file that lacks input_ids, has arrays of the wrong shape, or arrays it does not know.
 std::vector<GoldenCheck> check_golden(const Model& model, const NpzArrays& golden, const std::string& place,
                                       const GoldenTolerance& tolerance = {});

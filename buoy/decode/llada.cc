@@ -1,4 +1,4 @@
-// LLaDA's sampler: blocks from left to right, a fixed quota of the surest masks a step.
+// LLaDA's and A2D's sampler: blocks from left to right, a fixed quota of the surest masks a step.
 #include <algorithm>
 #include <cmath>
 
@@ -6,15 +6,19 @@
 #include "buoy/decode/finite_logits.h"
 #include "buoy/decode/masked_diffusion.h"
 #include "buoy/decode/masked_pass.h"
+#include "buoy/decode/quota.h"
 
 namespace buoy {
 namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
-// How many masks a block of M may fill at its i-th of S steps.
-Index quota(Index M, Index S, Index i) {
-  return M / S + (i < M % S ? 1 : 0);
+Index count_blocks(const LladaOptions& o) {
+  return (o.gen_length + o.block_length - 1) / o.block_length;
+}
+
+Index steps_of_block(const LladaOptions& o) {
+  return (o.steps + count_blocks(o) - 1) / count_blocks(o);
 }
 
 struct LladaSampler {
@@ -87,14 +91,19 @@ struct LladaSampler {
     return all;
   }
 
-  // What the step-th step of a block that began with `masks` commits: everything above the threshold and at
-  // least the surest, or its quota. With a threshold a block takes as many steps as it needs, so that there
-  // is no quota.
-  std::vector<Proposal> select(std::vector<Proposal> proposals, Index masks, Index step) const {
-    if (!options.threshold) {
-      const Index steps = options.steps / (options.gen_length / options.block_length);
-      return most_confident(std::move(proposals), quota(masks, steps, step));
-    }
+  // What each step of a block may fill that has so many masks at its start.
+  std::vector<Index> quotas(Index masks) const {
+    const Index steps = steps_of_block(options);
+    if (options.quota == LladaQuota::kScheduled) return scheduled_quotas(masks, steps);
+    std::vector<Index> all;
+    for (Index i = 0; i < steps; ++i) all.push_back(even_quota(masks, steps, i));
+    return all;
+  }
+
+  // What a step commits: everything above the threshold and at least the surest, or its quota. With a
+  // threshold a block takes as many steps as it needs, so that there is no quota.
+  std::vector<Proposal> select(std::vector<Proposal> proposals, Index quota) const {
+    if (!options.threshold) return most_confident(std::move(proposals), quota);
     const Index sure = std::ranges::count_if(
         proposals, [&](const Proposal& p) { return p.confidence >= *options.threshold; });
     return most_confident(std::move(proposals), std::max<Index>(1, sure));
@@ -105,11 +114,15 @@ struct LladaSampler {
 
 void check_options(const LladaOptions& o) {
   if (o.gen_length < 1) fail_usage("gen_length is {}, expected at least 1", o.gen_length);
-  if (o.block_length < 1 || o.gen_length % o.block_length != 0) {
+  if (o.block_length < 1) fail_usage("block_length is {}, expected at least 1", o.block_length);
+  const bool even = o.quota == LladaQuota::kEven;
+  if (even && o.gen_length % o.block_length != 0) {
     fail_usage("gen_length {} does not divide by block_length {}", o.gen_length, o.block_length);
   }
-  const Index blocks = o.gen_length / o.block_length;
-  if (!o.threshold && (o.steps < 1 || o.steps % blocks != 0)) {
+  if (o.remasking == Remasking::kSequential) fail_usage("remasking sequential is SDAR's alone");
+  const Index blocks = count_blocks(o);
+  if (!o.threshold && o.steps < 1) fail_usage("steps is {}, expected at least 1", o.steps);
+  if (!o.threshold && even && o.steps % blocks != 0) {
     fail_usage("steps {} do not divide by the {} blocks of gen_length {} / block_length {}", o.steps, blocks,
                o.gen_length, o.block_length);
   }
@@ -129,39 +142,41 @@ std::vector<Generation> generate_llada(const Model& model, std::span<const std::
                                        const LladaOptions& options, GenerationObserver* observer,
                                        SampleStreams streams) {
   check_options(options);
-  check(model.config().family->sampler == SamplerKind::kLlada, "the LLaDA sampler runs LLaDA models");
+  check(model.config().mask == Mask::kFull, "the LLaDA sampler runs models that see both ways");
   const TokenId mask = *model.config().mask_id;
   const LladaSampler sampler{model, options, streams};
   std::vector<Generation> generations;
   for (const auto& prompt : prompts)
     generations.push_back(start_masked_generation(prompt, options.gen_length, mask));
 
-  const Index blocks = options.gen_length / options.block_length;
-  for (Index b = 0; b < blocks; ++b) {
-    const auto block_end = [&](const Generation& g) {
-      return g.prompt_length + (b + 1) * options.block_length;
+  for (Index b = 0; b < count_blocks(options); ++b) {
+    const Index filled = std::min(options.gen_length, (b + 1) * options.block_length);
+    const auto masks_of = [&](const Generation& g) {
+      return masked_positions(g.tokens, mask, g.prompt_length + filled);
     };
     // The prompt's own masks are filled with the first block.
-    const auto masks_of = [&](const Generation& g) {
-      return options.block_length + (b == 0 ? std::ssize(g.prompt_masks) : 0);
+    const auto at_start = [&](const Generation& g) {
+      return filled - b * options.block_length + (b == 0 ? std::ssize(g.prompt_masks) : 0);
     };
-    // With a threshold too there is a last step: a model that proposes the mask itself never fills it.
-    const auto steps_of = [&](const Generation& g) {
-      return options.threshold ? masks_of(g) : options.steps / blocks;
-    };
+    std::vector<std::vector<Index>> quotas;
+    for (const Generation& g : generations) quotas.push_back(sampler.quotas(at_start(g)));
     for (Index step = 0;; ++step) {
       std::vector<MaskedSample> samples;
       for (std::size_t i = 0; i < generations.size(); ++i) {
         Generation& g = generations[i];
-        std::vector<Index> masks = masked_positions(g.tokens, mask, block_end(g));
-        if (masks.empty() || step >= steps_of(g)) continue;
+        std::vector<Index> masks = masks_of(g);
+        // With a threshold too there is a last step: a model that proposes the mask itself never fills it.
+        const Index steps = options.threshold ? at_start(g) : std::ssize(quotas[i]);
+        if (masks.empty() || step >= steps) continue;
         samples.push_back({static_cast<Index>(i), &g, std::move(masks)});
       }
       if (samples.empty()) break;
       const auto proposals = sampler.propose_all(samples, observer);
       for (std::size_t i = 0; i < samples.size(); ++i) {
         Generation& g = *samples[i].generation;
-        for (const Proposal& p : sampler.select(proposals[i], masks_of(g), step)) {
+        const auto& mine = quotas[static_cast<std::size_t>(samples[i].number)];
+        for (const Proposal& p :
+             sampler.select(proposals[i], options.threshold ? 0 : mine[static_cast<std::size_t>(step)])) {
           commit(g, p.position, p.token, p.confidence);
         }
         if (observer != nullptr) observer->after_step(samples[i].number, g);

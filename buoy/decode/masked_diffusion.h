@@ -1,4 +1,4 @@
-// The samplers of LLaDA and Dream: start from masks, commit the surest positions step by step.
+// The samplers of LLaDA, A2D and Dream: start from masks, commit the surest positions step by step.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,18 @@
 
 namespace buoy {
 
-// How LLaDA ranks the masks it may fill.
-enum class Remasking { kLowConfidence, kRandom };
+// Which of the masks that may be filled are filled first: the surest, any, or (SDAR) the leftmost.
+enum class Remasking { kLowConfidence, kRandom, kSequential };
+
+// How many a step: LLaDA's even quota, where lengths and steps must divide, or A2D's schedule, where nothing
+// need divide anything and the last block may be short (quota.h).
+enum class LladaQuota { kEven, kScheduled };
 
 struct LladaOptions {
   Index gen_length = 128;
   Index steps = 128;
   Index block_length = 128;
+  LladaQuota quota = LladaQuota::kEven;
   double temperature = 0;
   Remasking remasking = Remasking::kLowConfidence;
   double cfg_scale = 0;
@@ -29,8 +34,9 @@ struct LladaOptions {
   std::uint64_t seed = 0;
 };
 
-// How Dream ranks the masks it may fill.
-enum class DreamAlgorithm { kOrigin, kMaskgitPlus, kTopkMargin, kEntropy };
+// How Dream ranks the masks it may fill. p2 (Open-dCoder) takes back what it is no longer sure of: every step
+// looks at all generated positions and leaves the least sure as masks.
+enum class DreamAlgorithm { kOrigin, kMaskgitPlus, kTopkMargin, kEntropy, kP2 };
 
 struct DreamOptions {
   Index gen_length = 128;

@@ -10,7 +10,18 @@
 namespace buoy {
 namespace {
 
-constexpr unsigned kLlada = 1, kDream = 2, kCausal = 4, kAll = kLlada | kDream | kCausal;
+// A bit for each sampler.
+constexpr unsigned bit_of(SamplerKind sampler) {
+  return 1u << static_cast<unsigned>(sampler);
+}
+
+constexpr unsigned kLlada = bit_of(SamplerKind::kLlada) | bit_of(SamplerKind::kA2d),
+                   kDream = bit_of(SamplerKind::kDream), kCausal = bit_of(SamplerKind::kAutoregressive),
+                   kSdar = bit_of(SamplerKind::kSdar), kFast = bit_of(SamplerKind::kFastDllm),
+                   kBd3lm = bit_of(SamplerKind::kBd3lm),
+                   kStopping =
+                       kSdar | kFast | bit_of(SamplerKind::kLlada2) | bit_of(SamplerKind::kStableDiffcoder),
+                   kBlocks = kStopping | kBd3lm, kAll = kLlada | kDream | kCausal | kBlocks;
 
 // Which samplers each setting means something to.
 constexpr struct {
@@ -20,29 +31,38 @@ constexpr struct {
     {"gen_length", kAll},
     {"temperature", kAll},
     {"seed", kAll},
-    {"steps", kLlada | kDream},
-    {"block_length", kLlada},
-    {"remasking", kLlada},
+    {"steps", (kLlada | kDream | kBlocks) & ~kFast},
+    {"block_length", kLlada | kBlocks},
+    {"sub_block_length", kFast},
+    {"remasking", kLlada | kSdar},
     {"cfg_scale", kLlada},
-    {"threshold", kLlada},
+    {"threshold", kLlada | kStopping},
     {"logits_eos_inf", kLlada},
     {"confidence_eos_eot_inf", kLlada},
     {"alg", kDream},
     {"alg_temp", kDream},
     {"eps", kDream},
-    {"top_p", kDream | kCausal},
-    {"top_k", kDream | kCausal},
-    {"stop_ids", kCausal},
-    {"ignore_eos", kCausal},
+    {"top_p", kDream | kCausal | kBlocks},
+    {"top_k", kDream | kCausal | kBlocks},
+    {"stop_ids", kCausal | kStopping},
+    {"ignore_eos", kCausal | kStopping},
 };
 
-unsigned bit_of(SamplerKind sampler) {
-  return sampler == SamplerKind::kLlada ? kLlada : sampler == SamplerKind::kDream ? kDream : kCausal;
-}
-
 // In the order of the enumerators.
-constexpr std::array<std::string_view, 2> kRemasking = {"low_confidence", "random"};
-constexpr std::array<std::string_view, 4> kAlgorithms = {"origin", "maskgit_plus", "topk_margin", "entropy"};
+constexpr std::array<std::string_view, 3> kRemasking = {"low_confidence", "random", "sequential"};
+constexpr std::array<std::string_view, 5> kAlgorithms = {"origin", "maskgit_plus", "topk_margin", "entropy",
+                                                         "p2"};
+
+// The stop ids of samplers that stop.
+std::vector<TokenId> stop_ids_of(const SamplerSettings& s, const ModelConfig& config) {
+  for (const TokenId id : s.stop_ids) {
+    if (id < 0 || id >= config.V) fail_usage("stop_ids holds {}, outside the vocabulary of {}", id, config.V);
+  }
+  std::vector<TokenId> ids;
+  if (!s.ignore_eos) ids = config.eos_ids;
+  ids.insert(ids.end(), s.stop_ids.begin(), s.stop_ids.end());
+  return ids;
+}
 
 template <std::size_t n>
 std::vector<std::string> strings(const std::array<std::string_view, n>& names) {
@@ -75,10 +95,11 @@ DreamAlgorithm parse_dream_algorithm(std::string_view name) {
   return enum_named<DreamAlgorithm>(kAlgorithms, name, "alg");
 }
 
-LladaOptions llada_options(const SamplerSettings& s) {
+LladaOptions llada_options(const SamplerSettings& s, LladaQuota quota) {
   return {.gen_length = s.gen_length,
           .steps = s.steps.value_or(s.gen_length),
           .block_length = s.block_length.value_or(s.gen_length),
+          .quota = quota,
           .temperature = s.temperature,
           .remasking = s.remasking,
           .cfg_scale = s.cfg_scale,
@@ -102,29 +123,80 @@ DreamOptions dream_options(const SamplerSettings& s) {
 }
 
 AutoregressiveOptions autoregressive_options(const SamplerSettings& s, const ModelConfig& config) {
-  AutoregressiveOptions options{
-      .max_new_tokens = s.gen_length,
-      .sampling = {.temperature = s.temperature, .top_p = s.top_p, .top_k = s.top_k},
-      .stop_ids = {},
-      .seed = s.seed};
-  for (const TokenId id : s.stop_ids) {
-    if (id < 0 || id >= config.V) fail_usage("stop_ids holds {}, outside the vocabulary of {}", id, config.V);
+  return {.max_new_tokens = s.gen_length,
+          .sampling = {.temperature = s.temperature, .top_p = s.top_p, .top_k = s.top_k},
+          .stop_ids = stop_ids_of(s, config),
+          .seed = s.seed};
+}
+
+BlockOptions block_options(const SamplerSettings& s, const ModelConfig& config) {
+  const SamplerKind kind = config.family->sampler;
+  const Index B = s.block_length.value_or(config.block);
+  const Index blocks = B < 1 ? 1 : std::max<Index>(1, (s.gen_length + B - 1) / B);
+  BlockOptions o{.gen_length = s.gen_length,
+                 .block_length = B,
+                 .block_steps = (s.steps.value_or(s.gen_length) + blocks - 1) / blocks,
+                 .start = config.family->block_start,
+                 .threshold = s.threshold.value_or(1),
+                 .sampling = {.temperature = s.temperature, .top_p = s.top_p, .top_k = s.top_k},
+                 .stop_ids = {},
+                 .seed = s.seed};
+  if ((bit_of(kind) & kStopping) != 0) o.stop_ids = stop_ids_of(s, config);
+  switch (kind) {
+    case SamplerKind::kBd3lm:
+      o.quota = BlockQuota::kScheduled;
+      o.extent = BlockExtent::kExact;
+      break;
+    case SamplerKind::kStableDiffcoder:
+      o.quota = BlockQuota::kOfMasks;
+      o.extent = BlockExtent::kExact;
+      o.repeat_stop = true;
+      if (s.threshold) o.pick = BlockPick::kBestAndReaching;
+      break;
+    case SamplerKind::kFastDllm:
+      o.extent = BlockExtent::kChained;
+      o.pick = BlockPick::kBestAndAbove;
+      o.sub_block_length = s.sub_block_length.value_or(std::min<Index>(8, B));
+      break;
+    default:  // SDAR and LLaDA2
+      if (s.threshold) o.pick = BlockPick::kAboveOrQuota;
+      if (s.remasking == Remasking::kSequential) o.pick = BlockPick::kLeftmost;
   }
-  if (!s.ignore_eos) options.stop_ids = config.eos_ids;
-  options.stop_ids.insert(options.stop_ids.end(), s.stop_ids.begin(), s.stop_ids.end());
-  return options;
+  return o;
+}
+
+Mask generation_mask(const SamplerSettings& settings, const ModelConfig& config, Index prompt_length) {
+  if ((bit_of(config.family->sampler) & kBlocks) == 0) return config.mask;
+  return block_mask(block_options(settings, config), prompt_length);
 }
 
 void check_settings(const SamplerSettings& settings, const ModelConfig& config) {
   switch (config.family->sampler) {
     case SamplerKind::kLlada:
       return check_options(llada_options(settings));
+    case SamplerKind::kA2d:
+      return check_options(llada_options(settings, LladaQuota::kScheduled));
     case SamplerKind::kDream:
       return check_options(dream_options(settings));
     case SamplerKind::kAutoregressive:
+      return check_options(autoregressive_options(settings, config));
+    default:
       break;
   }
-  check_options(autoregressive_options(settings, config));
+  if (settings.remasking == Remasking::kRandom)
+    fail_usage("remasking random is not known to {}", config.family->name);
+  if (settings.remasking == Remasking::kSequential && config.family->sampler != SamplerKind::kSdar) {
+    fail_usage("remasking sequential is SDAR's alone");
+  }
+  if (settings.remasking == Remasking::kSequential && settings.threshold) {
+    fail_usage("threshold has no use for remasking sequential");
+  }
+  const BlockOptions options = block_options(settings, config);
+  check_options(options);
+  if (options.block_length > config.context) {
+    fail_usage("block_length is {}, more than the model's context of {}", options.block_length,
+               config.context);
+  }
 }
 
 std::map<std::string, std::string> useless_settings(const SamplerSettings& s,
@@ -140,14 +212,16 @@ std::map<std::string, std::string> useless_settings(const SamplerSettings& s,
   }
   const bool draws_tokens = s.temperature > 0, random_order = s.remasking == Remasking::kRandom;
   const bool dream = family.sampler == SamplerKind::kDream, origin = s.alg == DreamAlgorithm::kOrigin;
-  complain(s.threshold.has_value(), "steps", fmt::format("has no effect with {}", spell("threshold")));
+  const unsigned bit = bit_of(family.sampler);
+  const bool quota_too = family.sampler == SamplerKind::kSdar || family.sampler == SamplerKind::kLlada2;
+  complain(s.threshold && !quota_too, "steps", fmt::format("has no effect with {}", spell("threshold")));
   complain(random_order, "threshold", fmt::format("has no use for {} random", spell("remasking")));
   complain(dream && origin, "alg_temp", fmt::format("has no effect with {} origin", spell("alg")));
   for (const char* name : {"top_p", "top_k"}) {
     complain(!draws_tokens && (!dream || origin), name, "has no effect at temperature 0");
   }
-  const bool draws = draws_tokens || (dream && (origin || s.alg_temp > 0)) ||
-                     (family.sampler == SamplerKind::kLlada && random_order);
+  const bool draws =
+      draws_tokens || (dream && (origin || s.alg_temp > 0)) || ((bit & kLlada) != 0 && random_order);
   complain(!draws, "seed", "has no effect: nothing is drawn at random with these settings");
   return useless;
 }
@@ -158,10 +232,27 @@ std::vector<std::string_view> sampler_setting_names() {
   return names;
 }
 
+namespace {
+
+void add_block_options(const BlockOptions& o, const SamplerSettings& s, const ModelConfig& config,
+                       Json& json) {
+  json["block_length"] = o.block_length;
+  json["block_steps"] = o.block_steps;
+  if (s.threshold) json["threshold"] = o.threshold;
+  if (config.family->sampler == SamplerKind::kSdar) json["remasking"] = name_of(s.remasking);
+  if (o.sub_block_length > 0) json["sub_block_length"] = o.sub_block_length;
+  json["top_p"] = s.top_p;
+  json["top_k"] = s.top_k;
+  json["stop_ids"] = o.stop_ids;
+}
+
+}  // namespace
+
 Json to_json(const SamplerSettings& s, const ModelConfig& config) {
   Json json = {{"gen_length", s.gen_length}, {"temperature", s.temperature}, {"seed", s.seed}};
   switch (config.family->sampler) {
-    case SamplerKind::kLlada: {
+    case SamplerKind::kLlada:
+    case SamplerKind::kA2d: {
       const LladaOptions o = llada_options(s);
       json["steps"] = o.steps;
       json["block_length"] = o.block_length;
@@ -187,6 +278,8 @@ Json to_json(const SamplerSettings& s, const ModelConfig& config) {
       json["top_k"] = s.top_k;
       json["stop_ids"] = autoregressive_options(s, config).stop_ids;
       break;
+    default:
+      add_block_options(block_options(s, config), s, config, json);
   }
   return json;
 }
@@ -194,16 +287,21 @@ Json to_json(const SamplerSettings& s, const ModelConfig& config) {
 std::vector<Generation> generate(const Model& model, std::span<const std::vector<TokenId>> prompts,
                                  const SamplerSettings& settings, GenerationObserver* observer,
                                  SampleStreams streams) {
+  check_settings(settings, model.config());
   switch (model.config().family->sampler) {
     case SamplerKind::kLlada:
       return generate_llada(model, prompts, llada_options(settings), observer, streams);
+    case SamplerKind::kA2d:
+      return generate_llada(model, prompts, llada_options(settings, LladaQuota::kScheduled), observer,
+                            streams);
     case SamplerKind::kDream:
       return generate_dream(model, prompts, dream_options(settings), observer, streams);
     case SamplerKind::kAutoregressive:
-      break;
+      return generate_autoregressive(model, prompts, autoregressive_options(settings, model.config()),
+                                     observer, streams);
+    default:
+      return generate_blocks(model, prompts, block_options(settings, model.config()), observer, streams);
   }
-  return generate_autoregressive(model, prompts, autoregressive_options(settings, model.config()), observer,
-                                 streams);
 }
 
 }  // namespace buoy

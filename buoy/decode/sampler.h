@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "buoy/decode/autoregressive.h"
+#include "buoy/decode/block_diffusion.h"
 #include "buoy/decode/masked_diffusion.h"
 #include "buoy/io/json_fwd.h"
 
@@ -22,13 +23,14 @@ struct SamplerSettings {
   Index gen_length = 128;  // tokens to generate
   double temperature = 0;  // 0: the most probable token
   std::uint64_t seed = 0;
-  // Masked diffusion.
+  // Masked diffusion. Steps are of the whole generation; blocks share them.
   std::optional<Index> steps;  // gen_length
-  // LLaDA.
-  std::optional<Index> block_length;  // gen_length: one block
+  // LLaDA, A2D and block families.
+  std::optional<Index> block_length;  // one block of gen_length; block families: the model's own
   Remasking remasking = Remasking::kLowConfidence;
   double cfg_scale = 0;
-  std::optional<double> threshold;  // see LladaOptions
+  std::optional<double> threshold;        // see LladaOptions and BlockPick
+  std::optional<Index> sub_block_length;  // Fast-dLLM v2: 8, or the block's where that is less
   bool logits_eos_inf = false, confidence_eos_eot_inf = false;
   // Dream.
   DreamAlgorithm alg = DreamAlgorithm::kOrigin;
@@ -36,14 +38,18 @@ struct SamplerSettings {
   // All but LLaDA.
   double top_p = 1;
   Index top_k = 0;
-  // Autoregressive.
+  // Autoregressive and block families.
   std::vector<TokenId> stop_ids;  // beside the model's own
   bool ignore_eos = false;
 };
 
-LladaOptions llada_options(const SamplerSettings& settings);
+LladaOptions llada_options(const SamplerSettings& settings, LladaQuota quota = LladaQuota::kEven);
 DreamOptions dream_options(const SamplerSettings& settings);
 AutoregressiveOptions autoregressive_options(const SamplerSettings& settings, const ModelConfig& config);
+BlockOptions block_options(const SamplerSettings& settings, const ModelConfig& config);
+
+// What the passes of a generation from a prompt of that length see.
+Mask generation_mask(const SamplerSettings& settings, const ModelConfig& config, Index prompt_length);
 
 // Throws UsageError unless the settings make sense to the sampler of this model.
 void check_settings(const SamplerSettings& settings, const ModelConfig& config);
@@ -60,7 +66,7 @@ std::vector<std::string_view> sampler_setting_names();
 // The settings that count for a model, for records: two runs with the same JSON draw the same tokens.
 Json to_json(const SamplerSettings& settings, const ModelConfig& config);
 
-// "low_confidence", "random"; "origin", "maskgit_plus", "topk_margin", "entropy".
+// "low_confidence", "random", "sequential"; "origin", "maskgit_plus", "topk_margin", "entropy", "p2".
 std::string_view name_of(Remasking remasking);
 std::string_view name_of(DreamAlgorithm alg);
 std::vector<std::string> remasking_names();

@@ -131,7 +131,7 @@ AttentionView view_attention(const LoadedModel& model, const std::vector<TokenId
                      .head = settings.head,
                      .step = settings.step,
                      .prompt_length = std::ssize(prompt),
-                     .mask = config.mask};
+                     .mask = generation_mask(sampler, config, std::ssize(prompt))};
   StepCatcher catcher(settings.step, observer);
   try {
     const std::vector<Generation> made = generate(model.model(), {{prompt}}, sampler, &catcher);
@@ -155,14 +155,14 @@ AttentionView view_attention(const LoadedModel& model, const std::vector<TokenId
   }
   MatrixOfLayer tap(settings.layer);
   const Index first = 0;  // a pass reads at least one row
-  const ForwardSequence sequence{.ids = view.tokens, .read_rows = {&first, 1}};
+  const ForwardSequence sequence{.ids = view.tokens, .read_rows = {&first, 1}, .mask = view.mask};
   model.model().forward({&sequence, 1}, &tap);
   view.weights = choose_head(tap.matrix, config.H, settings.head);
   view.received.assign(at(N), 0.0);
   for (Index q = 0; q < N; ++q) {
     for (Index k = 0; k < N; ++k) view.received[at(k)] += view.weight(q, k) / static_cast<double>(N);
   }
-  view.null = uniform_received(config.mask, Rows::kAll, N);
+  view.null = uniform_received(view.mask, Rows::kAll, N);
   name_tokens(model, view);
   return view;
 }

@@ -9,13 +9,17 @@ namespace buoy {
 
 LoadedModel::LoadedModel(const ModelSettings& settings, const WarningSink& warnings)
     : found_(find_model(settings.model, settings.places)) {
-  const ModelConfig config = read_model_config(found_.directory);
+  const ModelConfig config = read_model_config(found_.directory, settings.family);
   const WeightReport weights = inspect_weights(config, Checkpoint::open(found_.directory));
   backend_ = make_backend(settings.device, weights.bytes,
                           choose_widening(estimate_memory(config, weights, config.context)), warnings);
-  device_ = describe_device(*backend_, settings.device);
+  device_ = describe_device(*backend_, settings.device) + told_family(config);
   if (Tokenizer::present(found_.directory)) tokenizer_ = Tokenizer::load(found_.directory);
-  model_ = load_model(found_.directory, *backend_, warnings);
+  model_ = load_model(found_.directory, *backend_, warnings, settings.family);
+}
+
+std::string told_family(const ModelConfig& config) {
+  return config.told_family ? fmt::format("; read as {}, as told", config.family->name) : "";
 }
 
 const Tokenizer& LoadedModel::tokenizer() const {

@@ -20,6 +20,7 @@ struct ModelSettings {
   std::string model = "mini-mdm";  // see find_model()
   DeviceSettings device;
   Places places = places_beside_program();
+  std::string family;  // a key of family_keys(): what it is, whatever config.json says; empty: as that says
 };
 
 // Whether text goes through the model's chat template: kAuto where the model has one.
@@ -37,7 +38,8 @@ class LoadedModel {
   const ModelConfig& config() const { return model_->config(); }
   const Model& model() const { return *model_; }
   Backend& backend() const { return *backend_; }
-  std::string device() const { return device_; }  // "cpu, f32, 2 threads"
+  // "cpu, f32, 2 threads"; with "; read as Open-dCoder, as told" where the user said what the model is.
+  std::string device() const { return device_; }
 
   // Throws Error when the checkpoint has no tokenizer files.
   const Tokenizer& tokenizer() const;
@@ -57,6 +59,9 @@ class LoadedModel {
   std::optional<Tokenizer> tokenizer_;
   std::string device_;
 };
+
+// "; read as Open-dCoder, as told" where the user said what a model is; else nothing.
+std::string told_family(const ModelConfig& config);
 
 // The chat template that `chat` asks for, on that date; nothing where none is to be used. Throws Error for
 // kOn where the model has none.

@@ -37,9 +37,19 @@ std::string describe(std::span<const NamedItems> data) {
   return fmt::format("{}", fmt::join(sets, ", "));
 }
 
+namespace {
+
+std::string family_of(const RunSettings& settings, const std::string& model) {
+  const auto told = settings.families.find(model);
+  return told == settings.families.end() ? "" : told->second;
+}
+
+}  // namespace
+
 ModelSettings RunSettings::model(const std::string& name, int local_rank) const {
   ModelSettings made{.model = name, .device = device, .places = places};
   made.device.local_rank = local_rank;
+  made.family = family_of(*this, name);
   return made;
 }
 
@@ -47,7 +57,8 @@ std::vector<NamedModel> read_models(const RunSettings& settings) {
   std::vector<NamedModel> named;
   for (const std::string& model : settings.models) {
     const FoundModel found = find_model(model, settings.places);
-    named.push_back({found.name, found.directory, read_model_config(found.directory)});
+    named.push_back(
+        {found.name, found.directory, read_model_config(found.directory, family_of(settings, model))});
     if (std::ranges::count(named, found.name, &NamedModel::name) > 1) {
       fail_usage("model: two models are called {}", found.name);
     }
@@ -72,6 +83,7 @@ Json describe_run(const RunSettings& settings, std::span<const NamedItems> data)
                               {"chat_template", chat.has_value()},
                               {"sampler", to_json(settings.sampler, m.config)}};
     if (chat && chat->asks_for_date()) json["models"][m.name]["date"] = chat->date();
+    if (m.config.told_family) json["models"][m.name]["family"] = m.config.family->key;
   }
   return json;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ std::string describe(std::span<const NamedItems> data);
 
 struct RunSettings {
   std::vector<std::string> models = {"mini-mdm", "mini-arm"};
+  std::map<std::string, std::string>
+      families;  // of models that are not what they say: name in `models` → key
   DeviceSettings device;
   Places places = places_beside_program();
   DataSettings data;

@@ -36,7 +36,7 @@ void add_qk_example(const TracingModel& model, StudiedModel& studied) {
       head = h;
     }
   }
-  studied.qk.push_back(record_qk(model.source().model, trace.tokens, layer, head));
+  studied.qk.push_back(record_qk(model.source().model, trace.tokens, trace.header.mask, layer, head));
 }
 
 using TraceSink = std::function<void(Trace trace, const std::string& data)>;
@@ -99,8 +99,10 @@ void trace_twin(const StudySettings& settings, const NamedModel& named, Index nu
   const std::filesystem::path directory = twin_directory(settings, named, seed);
   if (!std::filesystem::exists(directory)) shuffle_model(named.directory, seed, directory);
   outcome.twins.push_back(directory);
-  const TracingModel twin(settings.run.model(directory.string(), 0), settings.run.sampler,
-                          record_settings(settings, named.config), settings.run.prompt, &observer);
+  ModelSettings twin_settings = settings.run.model(directory.string(), 0);
+  if (named.config.told_family) twin_settings.family = named.config.family->key;
+  const TracingModel twin(twin_settings, settings.run.sampler, record_settings(settings, named.config),
+                          settings.run.prompt, &observer);
   trace_questions(twin, settings, fmt::format("{}, shuffled twin {}", named.name, number + 1), observer,
                   outcome, [&](Trace trace, const std::string& data) {
                     trace.header.model = named.name;

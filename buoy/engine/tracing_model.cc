@@ -18,7 +18,7 @@ const ModelSettings& checked(const ModelSettings& settings, const RecordSettings
   const fs::path directory = find_model(settings.model, settings.places).directory;
   if (!Tokenizer::present(directory))
     fail("{}: has no tokenizer files, which a trace needs", directory.string());
-  check_layers(record.layers, read_model_config(directory).L);
+  check_layers(record.layers, read_model_config(directory, settings.family).L);
   return settings;
 }
 
@@ -55,6 +55,7 @@ TracingModel::TracingModel(const ModelSettings& settings, const SamplerSettings&
                     {"backend", model_.backend().name()},
                     {"record", to_json(record)}};
   if (question_chat() != nullptr && question_chat()->asks_for_date()) described["date"] = chat_->date();
+  if (config().told_family) described["family"] = config().family->key;
   source_.emplace(
       TraceSource{.model = model_.model(),
                   .tokenizer = model_.tokenizer(),

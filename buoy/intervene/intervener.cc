@@ -91,6 +91,7 @@ struct Intervener::Sample {
   Index step = 0, N = 0;
   bool acts = false;
   std::span<const TokenId> tokens;
+  Mask mask;
   std::vector<TokenClass> classes;
   std::vector<KeyPlace> places;
   std::vector<std::int8_t> evidence;
@@ -252,6 +253,7 @@ void Intervener::begin(Sample& s, const Generation& generation, Index first_row)
   s.step = generation.steps;
   s.tokens = generation.tokens;
   s.N = std::ssize(generation.tokens);
+  s.mask = generation.mask;
   s.acts = settings_.site.steps.contains(s.step);
   s.places = key_places(s.prompt->layout.regions, s.N);
   s.evidence = s.prompt->layout.evidence;
@@ -259,7 +261,7 @@ void Intervener::begin(Sample& s, const Generation& generation, Index first_row)
   const Index first_counted = settings_.kind->rows == CorrectedRows::kSoFar ? 0
                               : goes_by_the_last_row()                      ? s.N - 1
                                                                             : first_row;
-  s.null = uniform_from(config.mask, first_counted, s.N);
+  s.null = uniform_from(s.mask, first_counted, s.N);
   s.counted = column_sums_of(s.N - std::max(first_counted, first_row), s.N - first_row);
   s.counted_rows = s.N - first_counted;
   s.has_past = false;
@@ -280,7 +282,7 @@ void Intervener::look_unmodified(std::span<Sample* const> samples) {
   for (const Sample* s : samples) {
     looked.push_back({.request = column_sums_of(s->N, s->N), .received = {}});
     looked.back().received.resize(layers);
-    sequences.push_back({.ids = s->tokens, .read_rows = {&first, 1}});
+    sequences.push_back({.ids = s->tokens, .read_rows = {&first, 1}, .mask = s->mask});
   }
   LookingTap tap(settings_.site, std::move(looked));
   model_.forward(sequences, &tap);

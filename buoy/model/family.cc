@@ -16,6 +16,57 @@ constexpr ConfigKeys kHuggingFaceKeys{
     .tied = "tie_word_embeddings",
 };
 
+// Llama's and Qwen3's attention_bias is of all four projections.
+constexpr ConfigKeys with_attention_bias(ConfigKeys keys) {
+  keys.qkv_bias = keys.output_bias = "attention_bias";
+  return keys;
+}
+
+constexpr ConfigKeys with_block(ConfigKeys keys, std::string_view block) {
+  keys.block = block;
+  return keys;
+}
+
+constexpr ConfigKeys llada_moe_keys() {
+  ConfigKeys keys = kHuggingFaceKeys;
+  keys.mlp = "dense_intermediate_size";
+  keys.head_size = {};  // its code divides, whatever the file says
+  keys.qk_norm = "qk_layernorm";
+  keys.clip_qkv = "clip_qkv";
+  keys.qkv_bias = keys.output_bias = "attention_bias";
+  return keys;
+}
+
+constexpr ConfigKeys llada2_keys() {
+  ConfigKeys keys = kHuggingFaceKeys;
+  keys.qkv_bias = "use_qkv_bias";
+  keys.qk_norm = "use_qk_norm";
+  keys.rotary_share = "partial_rotary_factor";
+  return keys;
+}
+
+constexpr ExpertKeys kLladaMoeExperts{
+    .router = RouterKind::kSoftmax,
+    .count = "num_experts",
+    .active = "num_experts_per_tok",
+    .mlp = "expert_intermediate_size",
+    .shared_mlp = "shared_expert_intermediate_size",
+    .bias = "moe_router_enable_expert_bias",
+    .layers = "moe_layer_freq",
+};
+
+constexpr ExpertKeys kLlada2Experts{
+    .router = RouterKind::kSigmoid,
+    .count = "num_experts",
+    .active = "num_experts_per_tok",
+    .mlp = "moe_intermediate_size",
+    .groups = "n_group",
+    .kept_groups = "topk_group",
+    .scale = "routed_scaling_factor",
+    .shared_count = "num_shared_experts",
+    .first = "first_k_dense_replace",
+};
+
 constexpr WeightNames kHuggingFaceWeights{
     .embedding = "model.embed_tokens.weight",
     .attention_norm = "model.layers.{}.input_layernorm.weight",
@@ -30,6 +81,44 @@ constexpr WeightNames kHuggingFaceWeights{
     .final_norm = "model.norm.weight",
     .head = "lm_head.weight",
 };
+
+constexpr WeightNames with_head_norms(WeightNames names) {
+  names.q_norm = "model.layers.{}.self_attn.q_norm.weight";
+  names.k_norm = "model.layers.{}.self_attn.k_norm.weight";
+  return names;
+}
+
+constexpr WeightNames with_experts(WeightNames names) {
+  names.router = "model.layers.{}.mlp.gate.weight";
+  names.expert_gate = "model.layers.{}.mlp.experts.{}.gate_proj.weight";
+  names.expert_up = "model.layers.{}.mlp.experts.{}.up_proj.weight";
+  names.expert_down = "model.layers.{}.mlp.experts.{}.down_proj.weight";
+  return names;
+}
+
+constexpr WeightNames llada_moe_weights() {
+  WeightNames names = with_experts(with_head_norms(kHuggingFaceWeights));
+  names.router_bias = "model.layers.{}.mlp.expert_bias";
+  names.shared_gate = "model.layers.{}.mlp.shared_expert.gate_proj.weight";
+  names.shared_up = "model.layers.{}.mlp.shared_expert.up_proj.weight";
+  names.shared_down = "model.layers.{}.mlp.shared_expert.down_proj.weight";
+  return names;
+}
+
+constexpr WeightNames llada2_weights() {
+  WeightNames names = with_experts(kHuggingFaceWeights);
+  names.embedding = "model.word_embeddings.weight";
+  names.q = names.k = names.v = {};
+  names.qkv = "model.layers.{}.attention.query_key_value.weight";
+  names.q_norm = "model.layers.{}.attention.query_layernorm.weight";
+  names.k_norm = "model.layers.{}.attention.key_layernorm.weight";
+  names.o = "model.layers.{}.attention.dense.weight";
+  names.router_bias = "model.layers.{}.mlp.gate.expert_bias";
+  names.shared_gate = "model.layers.{}.mlp.shared_experts.gate_proj.weight";
+  names.shared_up = "model.layers.{}.mlp.shared_experts.up_proj.weight";
+  names.shared_down = "model.layers.{}.mlp.shared_experts.down_proj.weight";
+  return names;
+}
 
 constexpr WeightNames kLladaWeights{
     .embedding = "model.transformer.wte.weight",
@@ -66,90 +155,192 @@ constexpr RequiredSetting kLladaRequired[] = {
     {"layer_norm_with_affine", "true"},
     {"rope_full_precision", "true"},
     {"clip_qkv", "null"},
+    {"num_experts", "null"},
 };
-constexpr RequiredSetting kLlamaRequired[] = {
-    {"hidden_act", "\"silu\""}, {"attention_bias", "false"}, {"mlp_bias", "false"}};
-constexpr RequiredSetting kQwenRequired[] = {{"hidden_act", "\"silu\""}, {"use_sliding_window", "false"}};
+constexpr RequiredSetting kLlamaRequired[] = {{"hidden_act", "\"silu\""},     {"mlp_bias", "false"},
+                                              {"partial_rotary_factor", "1"}, {"num_experts", "null"},
+                                              {"sliding_window", "null"},     {"clip_qkv", "null"}};
+constexpr RequiredSetting kQwenRequired[] = {{"hidden_act", "\"silu\""},
+                                             {"use_sliding_window", "false"},
+                                             {"partial_rotary_factor", "1"},
+                                             {"num_experts", "null"},
+                                             {"clip_qkv", "null"}};
+constexpr RequiredSetting kLladaMoeRequired[] = {
+    {"hidden_act", "\"silu\""}, {"partial_rotary_factor", "1"}, {"moe_router_score_function", "\"softmax\""}};
+constexpr RequiredSetting kLlada2Required[] = {
+    {"hidden_act", "\"silu\""}, {"use_sliding_window", "false"}, {"score_function", "\"sigmoid\""},
+    {"norm_topk_prob", "true"}, {"use_bias", "false"},           {"norm_head", "false"}};
 
-const Family kFamilies[] = {
-    {.name = "LLaDA",
-     .model_type = "llada",
-     .writing = Writing::kFillsMasks,
-     .mask = Mask::kFull,
-     .cache = Cache::kNone,
-     .rows = PassRows::kAnew,
-     .layer = kLlamaLayer,
-     .sampler = SamplerKind::kLlada,
-     .logit_shift = 0,
-     .keys = {.width = "d_model",
-              .layers = "n_layers",
-              .heads = "n_heads",
-              .key_heads = "n_kv_heads",
-              .mlp = "mlp_hidden_size",
-              .context = "max_sequence_length",
-              .tied = "weight_tying"},
-     .embedding_rows_key = "embedding_size",
-     .qkv_bias_key = "include_qkv_bias",
-     .qkv_bias = false,
-     .rms_epsilon = 1e-5,
-     .rope_theta = 10000.0,
-     .end_of_turn = 126348,
-     .weights = kLladaWeights,
-     .required = kLladaRequired},
-    {.name = "Dream",
-     .model_type = "Dream",
-     .writing = Writing::kFillsMasks,
-     .mask = Mask::kFull,
-     .cache = Cache::kNone,
-     .rows = PassRows::kAnew,
-     .layer = kLlamaLayer,
-     .sampler = SamplerKind::kDream,
-     .logit_shift = 1,
-     .keys = kHuggingFaceKeys,
-     .embedding_rows_key = "",
-     .qkv_bias_key = "",
-     .qkv_bias = true,
-     .rms_epsilon = 1e-6,
-     .rope_theta = 10000.0,
-     .end_of_turn = std::nullopt,
-     .weights = kHuggingFaceWeights,
-     .required = kQwenRequired},
-    {.name = "Llama",
-     .model_type = "llama",
-     .writing = Writing::kAppends,
-     .mask = Mask::kCausal,
-     .cache = Cache::kAppend,
-     .rows = PassRows::kAddUp,
-     .layer = kLlamaLayer,
-     .sampler = SamplerKind::kAutoregressive,
-     .logit_shift = 1,
-     .keys = kHuggingFaceKeys,
-     .embedding_rows_key = "",
-     .qkv_bias_key = "",
-     .qkv_bias = false,
-     .rms_epsilon = 1e-6,
-     .rope_theta = 10000.0,
-     .end_of_turn = std::nullopt,
-     .weights = kHuggingFaceWeights,
-     .required = kLlamaRequired},
-    {.name = "Qwen2",
-     .model_type = "qwen2",
-     .writing = Writing::kAppends,
-     .mask = Mask::kCausal,
-     .cache = Cache::kAppend,
-     .rows = PassRows::kAddUp,
-     .layer = kLlamaLayer,
-     .sampler = SamplerKind::kAutoregressive,
-     .logit_shift = 1,
-     .keys = kHuggingFaceKeys,
-     .embedding_rows_key = "",
-     .qkv_bias_key = "",
-     .qkv_bias = true,
-     .rms_epsilon = 1e-6,
-     .rope_theta = 10000.0,
-     .end_of_turn = std::nullopt,
-     .weights = kHuggingFaceWeights,
-     .required = kQwenRequired},
+constexpr std::string_view kLladaNames[] = {"LLaDAModelLM"}, kLladaMoeNames[] = {"LLaDAMoEModelLM"},
+                           kDreamNames[] = {"DreamModel"}, kLlamaNames[] = {"LlamaForCausalLM"},
+                           kQwen2Names[] = {"Qwen2ForCausalLM"}, kQwen3Names[] = {"Qwen3ForCausalLM"},
+                           kA2dQwen3Names[] = {"A2DQwen3LMHeadModel"},
+                           kA2dQwen2Names[] = {"A2DQwen2LMHeadModel"},
+                           kA2dLlamaNames[] = {"A2DLlamaLMHeadModel"}, kSdarNames[] = {"SDARForCausalLM"},
+                           kLlada2Names[] = {"LLaDA2MoeModelLM"},
+                           kFastDllmNames[] = {"Fast_dLLM_QwenForCausalLM"},
+                           kStableDiffcoderNames[] = {"StableDiffcoderForCausalLM"};
+
+// The backbones, as autoregressive models; the diffusion families below are these under other masks.
+constexpr Family kLlama{.name = "Llama",
+                        .key = "llama",
+                        .architectures = kLlamaNames,
+                        .model_type = "llama",
+                        .writing = Writing::kAppends,
+                        .mask = Mask::kCausal,
+                        .cache = Cache::kAppend,
+                        .rows = PassRows::kAddUp,
+                        .layer = kLlamaLayer,
+                        .sampler = SamplerKind::kAutoregressive,
+                        .logit_shift = 1,
+                        .keys = with_attention_bias(kHuggingFaceKeys),
+                        .qkv_bias = false,
+                        .rms_epsilon = 1e-6,
+                        .rope_theta = 10000.0,
+                        .weights = kHuggingFaceWeights,
+                        .required = kLlamaRequired};
+
+constexpr Family qwen2() {
+  Family f = kLlama;
+  f.name = "Qwen2";
+  f.key = f.model_type = "qwen2";
+  f.architectures = kQwen2Names;
+  f.keys = kHuggingFaceKeys;
+  f.qkv_bias = true;
+  f.required = kQwenRequired;
+  return f;
+}
+
+constexpr Family qwen3() {
+  Family f = kLlama;
+  f.name = "Qwen3";
+  f.key = f.model_type = "qwen3";
+  f.architectures = kQwen3Names;
+  f.qk_norm = true;
+  f.weights = with_head_norms(kHuggingFaceWeights);
+  f.required = kQwenRequired;
+  return f;
+}
+
+struct Spelling {
+  std::string_view name, key, model_type;
+  std::span<const std::string_view> architectures;
+};
+
+// A backbone whose rows all see each other.
+constexpr Family masked(Family f, const Spelling& spelling, SamplerKind sampler, Index logit_shift) {
+  f.name = spelling.name;
+  f.key = spelling.key;
+  f.model_type = spelling.model_type;
+  f.architectures = spelling.architectures;
+  f.writing = Writing::kFillsMasks;
+  f.mask = Mask::kFull;
+  f.cache = Cache::kNone;
+  f.rows = PassRows::kAnew;
+  f.sampler = sampler;
+  f.logit_shift = logit_shift;
+  return f;
+}
+
+// The same in blocks, each of which sees itself and those before it.
+constexpr Family in_blocks(Family f, const Spelling& spelling, SamplerKind sampler, Index block) {
+  f = masked(f, spelling, sampler, 0);
+  f.cache = Cache::kBlocks;
+  f.block = block;
+  return f;
+}
+
+constexpr Family bd3lm(const Family& f, std::string_view name, std::string_view key) {
+  Family made = in_blocks(f, {.name = name, .key = key}, SamplerKind::kBd3lm, 32);
+  made.block_start = BlockStart::kAnswer;
+  return made;
+}
+
+constexpr Family llada() {
+  Family f = masked(kLlama, {"LLaDA", "llada", "llada", kLladaNames}, SamplerKind::kLlada, 0);
+  f.keys = {.width = "d_model",
+            .layers = "n_layers",
+            .heads = "n_heads",
+            .key_heads = "n_kv_heads",
+            .mlp = "mlp_hidden_size",
+            .context = "max_sequence_length",
+            .tied = "weight_tying",
+            .embedding_rows = "embedding_size",
+            .qkv_bias = "include_qkv_bias"};
+  f.rms_epsilon = 1e-5;
+  f.end_of_turn = 126348;
+  f.weights = kLladaWeights;
+  f.required = kLladaRequired;
+  return f;
+}
+
+constexpr Family llada_moe() {
+  Family f = masked(kLlama, {"LLaDA-MoE", "llada-moe", "lladamoe", kLladaMoeNames}, SamplerKind::kLlada, 0);
+  f.keys = llada_moe_keys();
+  f.experts = &kLladaMoeExperts;
+  f.qk_norm = true;
+  f.rms_epsilon = 1e-5;
+  f.mask_token = "<|mask|>";
+  f.mask_id = 156895;
+  f.weights = llada_moe_weights();
+  f.required = kLladaMoeRequired;
+  return f;
+}
+
+constexpr Family sdar() {
+  Family f = in_blocks(qwen3(), {"SDAR", "sdar", "sdar", kSdarNames}, SamplerKind::kSdar, 4);
+  f.keys = with_block(f.keys, "block_size");
+  f.mask_id = 151669;
+  return f;
+}
+
+constexpr Family llada2() {
+  Family f = in_blocks(kLlama, {"LLaDA2", "llada2", "llada2_moe", kLlada2Names}, SamplerKind::kLlada2, 32);
+  f.keys = llada2_keys();
+  f.experts = &kLlada2Experts;
+  f.qk_norm = true;
+  f.mask_token = "<|mask|>";
+  f.mask_id = 156895;
+  f.weights = llada2_weights();
+  f.required = kLlada2Required;
+  return f;
+}
+
+constexpr Family fast_dllm() {
+  Family f = in_blocks(qwen2(), {"Fast-dLLM v2", "fast-dllm-v2", "Fast_dLLM_Qwen", kFastDllmNames},
+                       SamplerKind::kFastDllm, 32);
+  f.keys = with_block(f.keys, "bd_size");
+  f.logit_shift = 1;
+  f.mask_token = "|<MASK>|";
+  f.mask_id = 151665;
+  return f;
+}
+
+constexpr Family stable_diffcoder() {
+  Family f = in_blocks(kLlama, {"Stable-DiffCoder", "stable-diffcoder", "", kStableDiffcoderNames},
+                       SamplerKind::kStableDiffcoder, 4);
+  f.mask_id = 5;
+  return f;
+}
+
+constexpr Family kFamilies[] = {
+    llada(),
+    masked(qwen2(), {"Dream", "dream", "Dream", kDreamNames}, SamplerKind::kDream, 1),
+    kLlama,
+    qwen2(),
+    qwen3(),
+    masked(qwen3(), {"A2D-Qwen3", "a2d-qwen3", "a2d-qwen3", kA2dQwen3Names}, SamplerKind::kA2d, 0),
+    masked(qwen2(), {"A2D-Qwen2", "a2d-qwen2", "a2d-qwen2", kA2dQwen2Names}, SamplerKind::kA2d, 0),
+    masked(kLlama, {"A2D-Llama", "a2d-llama", "a2d-llama", kA2dLlamaNames}, SamplerKind::kA2d, 0),
+    bd3lm(qwen3(), "A2D-Qwen3 (BD3LM)", "a2d-qwen3-bd3lm"),
+    bd3lm(qwen2(), "A2D-Qwen2 (BD3LM)", "a2d-qwen2-bd3lm"),
+    bd3lm(kLlama, "A2D-Llama (BD3LM)", "a2d-llama-bd3lm"),
+    sdar(),
+    llada2(),
+    llada_moe(),
+    fast_dllm(),
+    stable_diffcoder(),
+    masked(qwen2(), {.name = "Open-dCoder", .key = "open-dcoder"}, SamplerKind::kDream, 1),
 };
 
 }  // namespace
@@ -158,13 +349,39 @@ std::string_view name_of(Writing writing) {
   return writing == Writing::kFillsMasks ? "masked diffusion" : "autoregressive";
 }
 
+std::string_view name_of(SamplerKind sampler) {
+  constexpr std::string_view kNames[] = {"LLaDA",       "A2D (MDLM)", "Dream",  "autoregressive",
+                                         "BD3LM",       "SDAR",       "LLaDA2", "Stable-DiffCoder",
+                                         "Fast-dLLM v2"};
+  return kNames[static_cast<std::size_t>(sampler)];
+}
+
 std::span<const Family> families() {
   return kFamilies;
 }
 
 const Family* find_family(std::string_view model_type) {
-  const auto it = std::ranges::find(kFamilies, model_type, &Family::model_type);
-  return it == std::end(kFamilies) ? nullptr : &*it;
+  if (model_type.empty()) return nullptr;
+  const auto* it = std::ranges::find(kFamilies, model_type, &Family::model_type);
+  return it == std::end(kFamilies) ? nullptr : it;
+}
+
+const Family* find_architecture(std::string_view architecture) {
+  const auto* it = std::ranges::find_if(kFamilies, [&](const Family& f) {
+    return std::ranges::find(f.architectures, architecture) != f.architectures.end();
+  });
+  return it == std::end(kFamilies) ? nullptr : it;
+}
+
+const Family* find_family_key(std::string_view key) {
+  const auto* it = std::ranges::find(kFamilies, key, &Family::key);
+  return it == std::end(kFamilies) ? nullptr : it;
+}
+
+std::vector<std::string> family_keys() {
+  std::vector<std::string> keys;
+  for (const Family& family : kFamilies) keys.emplace_back(family.key);
+  return keys;
 }
 
 }  // namespace buoy

@@ -1,5 +1,7 @@
 #include "buoy/model/memory.h"
 
+#include <algorithm>
+
 #include <unistd.h>
 
 namespace buoy {
@@ -7,15 +9,29 @@ namespace buoy {
 MemoryNeeds estimate_memory(const ModelConfig& c, const WeightReport& weights, Index tokens) {
   constexpr Index kFloat = 4;
   const Index Q = c.H * c.D, KV = c.Hkv * c.D;
-  const Index projections = c.L * (c.E * (Q + 2 * KV) + Q * c.E + 3 * c.E * c.F) + c.V * c.E;
+  Index projections = c.V * c.E, idle = 0;
+  for (Index l = 0; l < c.L; ++l) {
+    projections += c.E * (Q + 2 * KV) + Q * c.E;
+    if (c.layer(l).feed_forward == FeedForwardKind::kSwiglu) {
+      projections += 3 * c.E * c.F;
+      continue;
+    }
+    const ExpertShape& experts = *c.experts;
+    projections += c.E * experts.count + 3 * c.E * (experts.count * experts.F + experts.shared_F);
+    idle += 3 * c.E * (experts.count - experts.rule.active) * experts.F;
+  }
+  // Of experts a row has one at a time, in and out, and the scores of all.
+  const Index expert_row = c.experts ? 2 * c.E + 3 * c.experts->F + c.experts->count : 0;
+  const Index widest = std::max(c.F, c.experts ? c.experts->shared_F : 0);
   // x, normed, qkv, attended, gate and up, gated; logits of every row at the end.
-  const Index row = 2 * c.E + (Q + 2 * KV) + Q + 3 * c.F + c.V;
+  const Index row = 2 * c.E + (Q + 2 * KV) + Q + 3 * widest + expert_row + c.V;
   MemoryNeeds needs;
   needs.tokens = tokens;
   needs.mapped_bytes = weights.bytes;
   needs.widened_bytes = kFloat * projections;
   needs.activation_bytes = kFloat * row * tokens;
-  needs.cache_bytes = c.family->cache == Cache::kAppend ? kFloat * 2 * c.L * KV * tokens : 0;
+  needs.active_parameters = weights.parameters - idle;
+  needs.cache_bytes = c.family->cache != Cache::kNone ? kFloat * 2 * c.L * KV * tokens : 0;
   return needs;
 }
 

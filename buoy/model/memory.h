@@ -8,10 +8,11 @@
 namespace buoy {
 
 struct MemoryNeeds {
-  Index mapped_bytes = 0;      // the checkpoint's tensors, mapped: evictable
-  Index widened_bytes = 0;     // float32 copies of all projections, when widened once
-  Index activation_bytes = 0;  // of a pass over `tokens`
-  Index cache_bytes = 0;       // keys and values of `tokens`, where a pass leaves them
+  Index mapped_bytes = 0;       // the checkpoint's tensors, mapped: evictable
+  Index widened_bytes = 0;      // float32 copies of all projections, when widened once
+  Index activation_bytes = 0;   // of a pass over `tokens`
+  Index cache_bytes = 0;        // keys and values of `tokens`, where a pass leaves them
+  Index active_parameters = 0;  // those that one token goes through: all but the experts it does not go to
   Index tokens = 0;
 };
 

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "buoy/base/log.h"
@@ -15,6 +17,7 @@
 namespace buoy {
 
 // Keys and values of the positions that earlier passes have seen. One per sequence; grows up to its capacity.
+// A caller may take the length back: what lies behind it is computed again.
 struct KvCache {
   Index length = 0;
   std::vector<Tensor> keys, values;  // per layer [capacity, Hkv·D], rotated
@@ -24,7 +27,8 @@ struct KvCache {
 struct ForwardSequence {
   std::span<const TokenId> ids;      // the new tokens; with a cache they follow what it holds
   std::span<const Index> read_rows;  // indices into ids whose logits are wanted, in this order
-  KvCache* cache = nullptr;          // families with Cache::kAppend only; extended by the call
+  KvCache* cache = nullptr;          // extended by the call; no use under a full mask
+  std::optional<Mask> mask;          // what the rows see; none: ModelConfig::mask
 };
 
 // Const after loading and shared by all who generate; the backend is used by one caller at a time.
@@ -43,8 +47,8 @@ class Model {
 };
 
 // Opens, checks and loads a checkpoint directory. Throws Error listing every problem at once. The backend
-// must outlive the model.
+// must outlive the model. `family` as for read_model_config().
 std::unique_ptr<Model> load_model(const std::filesystem::path& directory, Backend& backend,
-                                  const WarningSink& warnings);
+                                  const WarningSink& warnings, std::string_view family = {});
 
 }  // namespace buoy

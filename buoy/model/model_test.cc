@@ -63,8 +63,24 @@ class SpoiledModel : public testing::Test {
 };
 
 TEST_F(SpoiledModel, UnknownTypeListsTheKnown) {
+  set_config("architectures", nullptr);
   set_config("model_type", "mamba");
-  EXPECT_NE(load_error().find("unknown model_type \"mamba\"; known: llada, Dream, llama, qwen2"),
+  EXPECT_NE(
+      load_error().find("unknown model_type \"mamba\"; known: llada, Dream, llama, qwen2, qwen3, a2d-qwen3"),
+      std::string::npos)
+      << load_error();
+}
+
+TEST_F(SpoiledModel, TheArchitectureCountsBeforeTheType) {
+  set_config("model_type", "llama");
+  EXPECT_EQ(load_error(), "(no error)");
+  EXPECT_EQ(read_model_config(directory_).family->key, "llada");
+  set_config("architectures", Json::array({"NovelForCausalLM"}));
+  EXPECT_NE(load_error().find("unknown architecture \"NovelForCausalLM\"; known: LLaDAModelLM, DreamModel, "),
+            std::string::npos)
+      << load_error();
+  set_config("architectures", "LLaDAModelLM");
+  EXPECT_NE(load_error().find("\"architectures\" is \"LLaDAModelLM\", expected a list of names"),
             std::string::npos);
 }
 
@@ -362,6 +378,41 @@ TEST_F(TinyLlada, WhatIsAddedMustFit) {
   EXPECT_THROW(forward({5, 9, 300}, {2}, &tap), InternalError);
   tap.rows = {1, 3};
   EXPECT_THROW(forward({5, 9, 300}, {2}, &tap), InternalError);
+}
+
+// Keeps where the rows of every sequence went, layer by layer.
+struct ExpertsTap : Tap {
+  bool wants_routing() const override { return true; }
+  void routed(Index layer, Index sequence, const RoutedRows& r) override {
+    seen.push_back({layer, sequence, {r.experts.begin(), r.experts.end()}, {r.rows.begin(), r.rows.end()}});
+  }
+  struct Seen {
+    Index layer, sequence;
+    std::vector<std::int32_t> experts;
+    std::vector<Index> rows;
+  };
+  std::vector<Seen> seen;
+};
+
+TEST(ExpertsTap, SeesEverySequenceAndInTheLastLayerTheRowsThatAreRead) {
+  const auto backend = make_reference_backend();
+  const Transformer model(kGoldens / "llada-moe", *backend, {});
+  const std::vector<TokenId> first = {5, 9, 301, 7}, second = {11, 12, 13};
+  const std::vector<Index> rows = {3, 1}, one = {0};
+  const ForwardSequence both[] = {{.ids = first, .read_rows = rows}, {.ids = second, .read_rows = one}};
+  ExpertsTap together, alone;
+  model.forward(both, &together);
+  model.forward({&both[1], 1}, &alone);
+  ASSERT_EQ(together.seen.size(), 6u);
+  ASSERT_EQ(alone.seen.size(), 3u);
+  for (std::size_t l = 0; l < 3; ++l) {
+    const ExpertsTap::Seen &of_first = together.seen[2 * l], &of_second = together.seen[2 * l + 1];
+    EXPECT_EQ(of_first.layer, static_cast<Index>(l));
+    EXPECT_EQ(of_second.sequence, 1);
+    EXPECT_EQ(of_first.experts.size(), 4u * (l == 2 ? 2 : 4));
+    EXPECT_EQ(of_first.rows, l == 2 ? rows : std::vector<Index>{});
+    EXPECT_EQ(of_second.experts, alone.seen[l].experts);
+  }
 }
 
 TEST(KvCache, PiecewiseEqualsWhole) {

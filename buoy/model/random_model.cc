@@ -17,18 +17,70 @@ namespace {
 struct NamedShape {
   std::string_view name, model_type;
   Index L, E, H, Hkv, F, V, context;
+  Index D = 0;       // 0: E / H
+  Index rotary = 0;  // 0: D
+  Index experts = 0, active = 0, expert_F = 0, shared_F = 0, groups = 1, kept_groups = 1, dense_layers = 0;
 };
 constexpr NamedShape kShapes[] = {
     {"llada-8b", "llada", 32, 4096, 32, 32, 12288, 126464, 32768},
     {"dream-7b", "Dream", 28, 3584, 28, 4, 18944, 152064, 32768},
     {"llama-8b", "llama", 32, 4096, 32, 8, 14336, 128256, 32768},
     {"qwen-7b", "qwen2", 28, 3584, 28, 4, 18944, 152064, 32768},
+    {"qwen3-8b", "qwen3", 36, 4096, 32, 8, 12288, 151936, 32768, 128},
+    {"sdar-4b", "sdar", 36, 2560, 32, 8, 9728, 151936, 32768, 128},
+    {.name = "llada-moe-7b",
+     .model_type = "lladamoe",
+     .L = 16,
+     .E = 2048,
+     .H = 16,
+     .Hkv = 16,
+     .F = 0,
+     .V = 157184,
+     .context = 8192,
+     .experts = 64,
+     .active = 8,
+     .expert_F = 1024},
+    {.name = "llada2-mini",
+     .model_type = "llada2_moe",
+     .L = 20,
+     .E = 2048,
+     .H = 16,
+     .Hkv = 4,
+     .F = 5120,
+     .V = 157184,
+     .context = 8192,
+     .D = 128,
+     .rotary = 64,
+     .experts = 256,
+     .active = 8,
+     .expert_F = 512,
+     .shared_F = 512,
+     .groups = 8,
+     .kept_groups = 4,
+     .dense_layers = 1},
     {"small", "llada", 24, 1024, 16, 16, 2816, 32000, 8192},
     {"mini", "llada", 8, 256, 8, 8, 704, 2048, 8192},
 };
 
 // A pattern this long repeats; no tensor of a layer starts at the same place of it as its neighbour.
 constexpr std::size_t kPattern = (std::size_t{1} << 22) + 1237;
+
+ExpertShape make_experts(const NamedShape& shape, const Family& family) {
+  const RouterKind router = family.experts->router;
+  const bool sigmoid = router == RouterKind::kSigmoid;
+  ExpertShape made{.count = shape.experts,
+                   .F = shape.expert_F,
+                   .shared_F = shape.shared_F,
+                   .rule = {.kind = router,
+                            .active = shape.active,
+                            .groups = shape.groups,
+                            .kept_groups = shape.kept_groups,
+                            .normalize = sigmoid},
+                   .bias = sigmoid,
+                   .layers = std::vector<bool>(static_cast<std::size_t>(shape.L), true)};
+  std::fill_n(made.layers.begin(), shape.dense_layers, false);
+  return made;
+}
 
 }  // namespace
 
@@ -49,14 +101,18 @@ ModelConfig make_shape(const std::string& name) {
   config.E = shape->E;
   config.H = shape->H;
   config.Hkv = shape->Hkv;
-  config.D = shape->E / shape->H;
+  config.D = shape->D == 0 ? shape->E / shape->H : shape->D;
+  config.rotary = shape->rotary;
   config.F = shape->F;
   config.V = shape->V;
   config.context = shape->context;
-  config.mask = family->mask;
+  config.block = family->block;
+  config.mask = family->block > 0 ? Mask::blocks(family->block) : family->mask;
   config.rms_epsilon = static_cast<float>(family->rms_epsilon);
   config.rope_theta = family->rope_theta;
   config.qkv_bias = family->qkv_bias;
+  config.qk_norm = family->qk_norm;
+  if (shape->experts > 0) config.experts = make_experts(*shape, *family);
   if (family->writing == Writing::kFillsMasks) config.mask_id = 0;
   return config;
 }

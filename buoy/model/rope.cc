@@ -6,10 +6,10 @@
 namespace buoy {
 
 std::vector<float> rope_frequencies(const ModelConfig& config) {
-  std::vector<float> frequencies(static_cast<std::size_t>(config.D / 2));
+  std::vector<float> frequencies(static_cast<std::size_t>(config.rotated() / 2));
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
     // Rounded to float32 where the public code rounds: at position 8192 the angle would differ otherwise.
-    const float exponent = static_cast<float>(2 * i) / static_cast<float>(config.D);
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(config.rotated());
     frequencies[i] = 1.0f / static_cast<float>(std::pow(config.rope_theta, double{exponent}));
   }
   if (!config.rope_scaling) return frequencies;
@@ -42,8 +42,8 @@ RopeTable make_rope_table(const ModelConfig& config, Backend& backend) {
       sines[p * half + i] = std::sin(angle);
     }
   }
-  RopeTable table{backend.allocate(config.context, config.D / 2),
-                  backend.allocate(config.context, config.D / 2)};
+  const Index columns = std::ssize(frequencies);
+  RopeTable table{backend.allocate(config.context, columns), backend.allocate(config.context, columns)};
   backend.upload(cosines, table.cosines);
   backend.upload(sines, table.sines);
   return table;

@@ -8,7 +8,8 @@
 
 namespace buoy {
 
-// One frequency per pair of dimensions, D/2 of them, with Llama 3.1's scaling where configured.
+// One frequency per pair of rotated dimensions, half as many as those, with Llama 3.1's scaling where
+// configured.
 std::vector<float> rope_frequencies(const ModelConfig& config);
 
 // Cosines and sines for positions [0, config.context).

@@ -11,6 +11,7 @@ namespace buoy {
 //   add(d)        what is added here is part of the residual stream from now on
 //   hidden(d)     sees it
 //   plan(d), measured(d)   of attention in layer d, more than once where measured() asks again
+//   routed(d)     where layer d has experts
 //
 // then add(L), the final norm, hidden(L). So what layer d measured may decide what is added at depth d + 1.
 class Tap {
@@ -45,6 +46,18 @@ class Tap {
     std::span<const Index> rows;    // ascending, counted among the sequence's rows of this pass; empty: all
   };
   virtual Addition add(Index /*depth*/, Index /*sequence*/) { return {}; }
+
+  // Where the rows of a sequence went in a layer with experts. In the last layer only rows that are read are
+  // left (all, where hidden states are wanted): `rows` says which, in the
+  // order in which they are read.
+  struct RoutedRows {
+    Index active;                           // experts a row
+    std::span<const std::int32_t> experts;  // [rows, active], best first
+    std::span<const float> weights;         // [rows, active]
+    std::span<const Index> rows;            // counted among the sequence's of this pass; empty: all
+  };
+  virtual bool wants_routing() const { return false; }
+  virtual void routed(Index /*layer*/, Index /*sequence*/, const RoutedRows& /*routed*/) {}
 
   // Hidden states: depth 0 is the embedding, l the output of l layers, the last one after the final norm. All
   // rows are computed to the end where they are wanted.

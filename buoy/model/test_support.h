@@ -27,7 +27,8 @@ class ScriptedModel : public Model {
     config_.V = V;
     config_.L = config_.H = config_.Hkv = 1;
     config_.context = 4096;
-    config_.mask = config_.family->mask;
+    config_.block = config_.family->block;
+    config_.mask = config_.block > 0 ? Mask::blocks(config_.block) : config_.family->mask;
     if (config_.family->writing == Writing::kFillsMasks) config_.mask_id = static_cast<TokenId>(V - 1);
   }
 

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "buoy/base/error.h"
-#include "buoy/model/rope.h"
 #include "buoy/model/weights.h"
 
 namespace buoy {
@@ -24,8 +23,10 @@ struct Transformer::Batch {
 };
 
 Transformer::Transformer(const std::filesystem::path& directory, Backend& backend,
-                         const WarningSink& warnings)
-    : config_(read_model_config(directory)), checkpoint_(Checkpoint::open(directory)), backend_(backend) {
+                         const WarningSink& warnings, std::string_view family)
+    : config_(read_model_config(directory, family)),
+      checkpoint_(Checkpoint::open(directory)),
+      backend_(backend) {
   verify_weights(config_, *checkpoint_, directory.string(), warnings);
   load([this](std::string_view name) { return *checkpoint_->find(name); });
 }
@@ -35,89 +36,13 @@ Transformer::Transformer(const ModelConfig& config, const TensorFinder& find, Ba
   load(find);
 }
 
-// Makes the parts of one layer from its tensors: a function for each place, a case for each kind.
-class Transformer::PartLoader {
- public:
-  PartLoader(const ModelConfig& config, Index l, const TensorFinder& find, Backend& backend)
-      : config_(config), l_(l), find_(find), backend_(backend) {}
-
-  static Norm norm(NormKind kind, const TensorView& weight, const ModelConfig& config, Backend& backend) {
-    switch (kind) {
-      case NormKind::kRms:
-        return RmsNorm{backend.make_vector(weight), config.rms_epsilon};
-    }
-    throw InternalError("a norm of no kind");
-  }
-
-  Layer layer() const {
-    const LayerShape& shape = config_.layer(l_);
-    return {.mixer_norm = norm(shape.norm, tensor(names_.attention_norm), config_, backend_),
-            .mixer = mixer(shape),
-            .output = linear({names_.o}),
-            .feed_forward_norm = norm(shape.norm, tensor(names_.mlp_norm), config_, backend_),
-            .feed_forward = feed_forward(shape.feed_forward)};
-  }
-
- private:
-  Mixer mixer(const LayerShape& shape) const {
-    switch (shape.mixer) {
-      case MixerKind::kAttention:
-        return Attention{shape.positions, linear({names_.q, names_.k, names_.v}, qkv_biases())};
-    }
-    throw InternalError("a mixer of no kind");
-  }
-
-  FeedForward feed_forward(FeedForwardKind kind) const {
-    switch (kind) {
-      case FeedForwardKind::kSwiglu:
-        return SwigluMlp{linear({names_.gate, names_.up}), linear({names_.down})};
-    }
-    throw InternalError("a feed-forward of no kind");
-  }
-
-  TensorView tensor(std::string_view pattern) const { return find_(layer_tensor_name(pattern, l_)); }
-
-  std::vector<TensorView> qkv_biases() const {
-    std::vector<TensorView> biases;
-    if (!config_.qkv_bias) return biases;
-    for (const std::string_view pattern : {names_.q, names_.k, names_.v}) {
-      biases.push_back(find_(bias_name(layer_tensor_name(pattern, l_))));
-    }
-    return biases;
-  }
-
-  // Projections stacked into one.
-  std::unique_ptr<Linear> linear(std::initializer_list<std::string_view> patterns,
-                                 const std::vector<TensorView>& biases = {}) const {
-    std::vector<TensorView> weights;
-    for (const std::string_view pattern : patterns) weights.push_back(tensor(pattern));
-    return backend_.make_linear(weights, biases);
-  }
-
-  const ModelConfig& config_;
-  const WeightNames& names_ = config_.family->weights;
-  Index l_;
-  const TensorFinder& find_;
-  Backend& backend_;
-};
-
-void Transformer::load(const TensorFinder& find) {
-  const WeightNames& names = config_.family->weights;
-  const TensorView embedding = find(names.embedding);
-  embedding_ = backend_.make_table(embedding);
-  for (Index l = 0; l < config_.L; ++l) layers_.push_back(PartLoader(config_, l, find, backend_).layer());
-  final_norm_ =
-      PartLoader::norm(config_.layer(config_.L - 1).norm, find(names.final_norm), config_, backend_);
-  head_ = backend_.make_linear({{config_.tied ? embedding : find(names.head)}}, {});
-  rope_ = make_rope_table(config_, backend_);
-}
-
 Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequences) const {
   Batch batch;
   batch.sequences = sequences;
   for (const ForwardSequence& s : sequences) {
     const Index row = std::ssize(batch.ids), start = s.cache != nullptr ? s.cache->length : 0;
-    check(s.cache == nullptr || config_.family->cache == Cache::kAppend, "a cache fits the family");
+    check(s.cache == nullptr || s.mask.value_or(config_.mask) != Mask::kFull,
+          "what is cached does not change");
     if (s.ids.empty()) fail("the sequence is empty, expected at least one token id");
     const Index total = start + std::ssize(s.ids);
     if (total > config_.context) {
@@ -155,7 +80,12 @@ Tensor Transformer::forward(std::span<const ForwardSequence> sequences, Tap* tap
     // Nothing after the last mixer looks at rows that nobody reads.
     if (l + 1 == config_.L && !hidden) keep_only_read_rows(x, mixed, batch);
     const Layer& layer = layers_[static_cast<std::size_t>(l)];
-    backend_.leave_layer({*layer.output, layer.feed_forward_norm, layer.feed_forward}, mixed, x);
+    const bool routed =
+        tap != nullptr && tap->wants_routing() && std::holds_alternative<Experts>(layer.feed_forward);
+    Routing routing;
+    backend_.leave_layer(
+        {*layer.output, layer.feed_forward_norm, layer.feed_forward, routed ? &routing : nullptr}, mixed, x);
+    if (routed) hand_over_routing(l, routing, batch, *tap);
     if (tap != nullptr && !tap->may_ask_again()) hand_over(l, all_sequences(batch), batch, *tap);
   }
   if (tap != nullptr) add_to_residual(config_.L, x, batch, *tap);
@@ -216,7 +146,17 @@ Tensor Transformer::mix(Index l, const Tensor& x, Batch& batch, Tap* tap) const 
 Tensor Transformer::attend(Index l, const Attention& attention, const Tensor& x, Batch& batch,
                            Tap* tap) const {
   const Index D = config_.D, Q = config_.H * D, KV = config_.Hkv * D;
-  LayerInput input{layers_[static_cast<std::size_t>(l)].mixer_norm, *attention.qkv, std::nullopt};
+  LayerInput input{layers_[static_cast<std::size_t>(l)].mixer_norm, *attention.qkv, std::nullopt,
+                   std::nullopt};
+  if (attention.query_norm || config_.clip_qkv != 0 || config_.query_scale != 1) {
+    input.heads = HeadTransform{.query_norm = attention.query_norm ? &*attention.query_norm : nullptr,
+                                .key_norm = attention.key_norm ? &*attention.key_norm : nullptr,
+                                .bound = config_.clip_qkv,
+                                .query_scale = static_cast<float>(config_.query_scale),
+                                .D = D,
+                                .query_columns = Q,
+                                .key_columns = KV};
+  }
   switch (attention.positions) {
     case PositionKind::kRotary:
       input.rotation.emplace(Rotation{rope_, D, Q + KV, batch.positions});
@@ -231,6 +171,7 @@ Tensor Transformer::attend(Index l, const Attention& attention, const Tensor& x,
     const Tensor rows = batch.qkv.row_range(batch.first_row[i], T);
     AttentionSequence part{
         .first_row = batch.first_row[i], .T = T, .k = rows.col_range(Q, KV), .v = rows.col_range(Q + KV, KV)};
+    part.mask = s.mask;
     if (s.cache != nullptr) {
       const auto at = static_cast<std::size_t>(l);
       const auto positions =
@@ -308,6 +249,22 @@ std::vector<Index> Transformer::hand_over(Index l, std::span<const Index> number
   return again;
 }
 
+// Gives the tap each sequence's part of a layer's routing.
+void Transformer::hand_over_routing(Index l, const Routing& routing, const Batch& batch, Tap& tap) const {
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const ForwardSequence& s = batch.sequences[i];
+    const std::size_t rows = batch.only_read_rows ? s.read_rows.size() : s.ids.size();
+    const auto active = static_cast<std::size_t>(routing.active);
+    tap.routed(l, static_cast<Index>(i),
+               {.active = routing.active,
+                .experts = std::span(routing.experts).subspan(row * active, rows * active),
+                .weights = std::span(routing.weights).subspan(row * active, rows * active),
+                .rows = batch.only_read_rows ? s.read_rows : std::span<const Index>{}});
+    row += rows;
+  }
+}
+
 std::vector<Index> Transformer::all_sequences(const Batch& batch) {
   std::vector<Index> numbers(batch.sequences.size());
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -336,8 +293,8 @@ KvCache Transformer::make_cache(Index capacity) const {
 }
 
 std::unique_ptr<Model> load_model(const std::filesystem::path& directory, Backend& backend,
-                                  const WarningSink& warnings) {
-  return std::make_unique<Transformer>(directory, backend, warnings);
+                                  const WarningSink& warnings, std::string_view family) {
+  return std::make_unique<Transformer>(directory, backend, warnings, family);
 }
 
 }  // namespace buoy

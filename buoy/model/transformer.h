@@ -1,4 +1,4 @@
-// The transformer of all four families.
+// The transformer of all families.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,8 @@ namespace buoy {
 class Transformer : public Model {
  public:
   // As load_model().
-  Transformer(const std::filesystem::path& directory, Backend& backend, const WarningSink& warnings);
+  Transformer(const std::filesystem::path& directory, Backend& backend, const WarningSink& warnings,
+              std::string_view family = {});
 
   // The same from tensors that are held elsewhere, under the names and in the shapes of expected_tensors();
   // they must outlive the model.
@@ -34,6 +35,7 @@ class Transformer : public Model {
   struct Attention {
     PositionKind positions;
     std::unique_ptr<Linear> qkv;
+    std::optional<RmsNorm> query_norm, key_norm;
   };
   using Mixer = std::variant<Attention>;
   struct Layer {
@@ -54,6 +56,7 @@ class Transformer : public Model {
   void measure(Index l, AttentionArgs args, std::span<const Index> numbers, Batch& batch, Tap& tap) const;
   std::vector<Index> hand_over(Index l, std::span<const Index> numbers, const Batch& batch, Tap& tap) const;
   static std::vector<Index> all_sequences(const Batch& batch);
+  void hand_over_routing(Index l, const Routing& routing, const Batch& batch, Tap& tap) const;
   void keep_only_read_rows(Tensor& x, Tensor& mixed, Batch& batch) const;
   void add_to_residual(Index depth, const Tensor& x, const Batch& batch, Tap& tap) const;
 

@@ -52,10 +52,18 @@ class PartTensors {
   void add_mixer(MixerKind kind) {
     switch (kind) {
       case MixerKind::kAttention:
-        add_projection(names_.q, c_.H * c_.D);
-        add_projection(names_.k, c_.Hkv * c_.D);
-        add_projection(names_.v, c_.Hkv * c_.D);
-        return add(names_.o, {c_.E, c_.H * c_.D});
+        if (names_.qkv.empty()) {
+          add_projection(names_.q, c_.H * c_.D, c_.E, c_.qkv_bias);
+          add_projection(names_.k, c_.Hkv * c_.D, c_.E, c_.qkv_bias);
+          add_projection(names_.v, c_.Hkv * c_.D, c_.E, c_.qkv_bias);
+        } else {
+          add_projection(names_.qkv, (c_.H + 2 * c_.Hkv) * c_.D, c_.E, c_.qkv_bias);
+        }
+        if (c_.qk_norm) {
+          add(names_.q_norm, {c_.D});
+          add(names_.k_norm, {c_.D});
+        }
+        return add_projection(names_.o, c_.E, c_.H * c_.D, c_.output_bias);
     }
   }
 
@@ -65,6 +73,8 @@ class PartTensors {
         add(names_.gate, {c_.F, c_.E});
         add(names_.up, {c_.F, c_.E});
         return add(names_.down, {c_.E, c_.F});
+      case FeedForwardKind::kExperts:
+        return add_experts(*c_.experts);
     }
   }
 
@@ -72,9 +82,22 @@ class PartTensors {
   void add(std::string_view pattern, Shape shape) {
     all_.push_back({layer_tensor_name(pattern, l_), std::move(shape)});
   }
-  void add_projection(std::string_view pattern, Index outputs) {
-    add(pattern, {outputs, c_.E});
-    if (c_.qkv_bias) all_.push_back({bias_name(all_.back().name), {outputs}});
+  void add_projection(std::string_view pattern, Index outputs, Index inputs, bool bias) {
+    add(pattern, {outputs, inputs});
+    if (bias) all_.push_back({bias_name(all_.back().name), {outputs}});
+  }
+  void add_experts(const ExpertShape& experts) {
+    add(names_.router, {experts.count, c_.E});
+    if (experts.bias) add(names_.router_bias, {experts.count});
+    for (Index e = 0; e < experts.count; ++e) {
+      all_.push_back({expert_tensor_name(names_.expert_gate, l_, e), {experts.F, c_.E}});
+      all_.push_back({expert_tensor_name(names_.expert_up, l_, e), {experts.F, c_.E}});
+      all_.push_back({expert_tensor_name(names_.expert_down, l_, e), {c_.E, experts.F}});
+    }
+    if (experts.shared_F == 0) return;
+    add(names_.shared_gate, {experts.shared_F, c_.E});
+    add(names_.shared_up, {experts.shared_F, c_.E});
+    add(names_.shared_down, {c_.E, experts.shared_F});
   }
 
   const ModelConfig& c_;
@@ -89,6 +112,10 @@ std::string layer_tensor_name(std::string_view pattern, Index layer) {
   return fmt::format(fmt::runtime(pattern), layer);
 }
 
+std::string expert_tensor_name(std::string_view pattern, Index layer, Index expert) {
+  return fmt::format(fmt::runtime(pattern), layer, expert);
+}
+
 std::string bias_name(std::string_view weight_name) {
   constexpr std::string_view kSuffix = "weight";
   check(weight_name.ends_with(kSuffix), "weight names end in .weight");
@@ -100,7 +127,7 @@ std::vector<ExpectedTensor> expected_tensors(const ModelConfig& c) {
   std::vector<ExpectedTensor> all;
   all.push_back({std::string(names.embedding), {c.V, c.E}});
   for (Index l = 0; l < c.L; ++l) {
-    const LayerShape& layer = c.layer(l);
+    const LayerShape layer = c.layer(l);
     PartTensors parts(c, l, all);
     parts.add_norm(layer.norm, names.attention_norm);
     parts.add_mixer(layer.mixer);

@@ -19,8 +19,9 @@ struct ExpectedTensor {
 // Every tensor the transformer will read, in the order of the forward pass.
 std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config);
 
-// "model.layers.{}.x" → "model.layers.3.x".
+// "model.layers.{}.x" → "model.layers.3.x"; "model.layers.{}.experts.{}.x" → "model.layers.3.experts.7.x".
 std::string layer_tensor_name(std::string_view pattern, Index layer);
+std::string expert_tensor_name(std::string_view pattern, Index layer, Index expert);
 
 // The bias that belongs to a weight: "….weight" → "….bias".
 std::string bias_name(std::string_view weight_name);

@@ -62,7 +62,8 @@ void record_finished(const TraceSource& source, std::span<const Generation> gene
   for (std::size_t i = 0; i < recorders.size(); ++i) {
     recorders[i].begin_finished(generations[i].tokens, source.model.config().eos_ids);
     tap.recorders.push_back(&recorders[i]);
-    sequences.push_back({.ids = generations[i].tokens, .read_rows = {&first, 1}});
+    sequences.push_back(
+        {.ids = generations[i].tokens, .read_rows = {&first, 1}, .mask = generations[i].mask});
   }
   source.model.forward(sequences, intervener ? intervener->before_finished(generations, &tap) : &tap);
 }
@@ -151,7 +152,9 @@ std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const
                                       SampleStreams streams) {
   std::vector<Recorder> recorders;
   for (const TraceExample& example : examples) {
-    recorders.emplace_back(source.model.config(), source.record, example.prompt.layout);
+    ModelConfig config = source.model.config();
+    config.mask = generation_mask(source.sampler, config, std::ssize(example.prompt.ids));
+    recorders.emplace_back(config, source.record, example.prompt.layout);
   }
   RecordingObserver recording(source, recorders);
   std::optional<Intervener> intervener = make_intervener(source, examples, streams, &recording);
@@ -174,17 +177,18 @@ std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const
   return samples;
 }
 
-QkExample record_qk(const Model& model, std::span<const TokenId> tokens, Index layer, Index head) {
+QkExample record_qk(const Model& model, std::span<const TokenId> tokens, const Mask& mask, Index layer,
+                    Index head) {
   StatesTap tap(layer);
   const Index first = 0;  // a pass reads at least one row
-  const ForwardSequence sequence{.ids = tokens, .read_rows = {&first, 1}};
+  const ForwardSequence sequence{.ids = tokens, .read_rows = {&first, 1}, .mask = mask};
   model.forward({&sequence, 1}, &tap);
   const ModelConfig& config = model.config();
   const auto size = static_cast<std::size_t>(std::ssize(tokens) * config.D);
   const Index kv = head / (config.H / config.Hkv);
-  QkExample made = qk_example(std::span(tap.queries).subspan(static_cast<std::size_t>(head) * size, size),
-                              std::span(tap.keys).subspan(static_cast<std::size_t>(kv) * size, size),
-                              config.D, config.mask);
+  QkExample made =
+      qk_example(std::span(tap.queries).subspan(static_cast<std::size_t>(head) * size, size),
+                 std::span(tap.keys).subspan(static_cast<std::size_t>(kv) * size, size), config.D, mask);
   made.layer = layer;
   made.head = head;
   return made;

@@ -53,7 +53,8 @@ std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const
 
 // Score, cosine and norm of every query and key of one head over a sequence of at most kMaxQkPositions
 // tokens.
-QkExample record_qk(const Model& model, std::span<const TokenId> tokens, Index layer, Index head);
+QkExample record_qk(const Model& model, std::span<const TokenId> tokens, const Mask& mask, Index layer,
+                    Index head);
 
 // What a model wrote, up to the first EOS, without special tokens; ids beyond the tokenizer's as U+FFFD.
 std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config,

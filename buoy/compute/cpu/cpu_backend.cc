@@ -72,12 +72,17 @@ class CpuBackend : public Backend {
     static_cast<const CpuLinear&>(weights).run(x, store, y, pool_, scratch_);
   }
 
+  void head_norm(const Tensor& x, const RmsNorm& norm, Index D) override {
+    for_rows(x.rows(), [&](Index r) { norm_heads(norm, x.row<float>(r), x.cols(), D); });
+  }
+
+  void clip(const Tensor& x, float bound, float factor) override {
+    for_rows(x.rows(), [&](Index r) { clip_row(x.row<float>(r), x.cols(), bound, factor); });
+  }
+
   void rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) override {
-    for_rows(x.rows(), [&](Index r) {
-      const Index position = positions[static_cast<std::size_t>(r)];
-      rope_row(x.row<float>(r), x.cols() / D, D, table.cosines.row<float>(position),
-               table.sines.row<float>(position));
-    });
+    const Rotation rotation{table, D, x.cols(), positions};
+    for_rows(x.rows(), [&](Index r) { rotate(rotation, r, x.row<float>(r)); });
   }
 
   void swiglu(const Tensor& gate_up, const Tensor& out) override {
@@ -107,6 +112,15 @@ class CpuBackend : public Backend {
     });
   }
 
+  void add_scaled_rows(const Tensor& x, std::span<const float> factors, std::span<const Index> rows,
+                       const Tensor& out) override {
+    check(x.rows() == std::ssize(rows) && factors.size() == rows.size(), "a row and a factor for each");
+    for_rows(std::ssize(rows), [&](Index r) {
+      const auto number = static_cast<std::size_t>(r);
+      add_scaled_row(x.row<float>(r), factors[number], out.cols(), out.row<float>(rows[number]));
+    });
+  }
+
   void attention(const AttentionArgs& args, const Tensor& out) override { attention_.run(args, out); }
 
   // Small layers are worked off tile by tile, each thread keeping its rows in cache from one end to the
@@ -120,7 +134,10 @@ class CpuBackend : public Backend {
       const Tensor to = projected.row_range(first, rows), mine = normed[thread].row_range(0, rows);
       norm_rows(x.row_range(first, rows), layer.norm, mine);
       weights.run_here(mine, Store::kOverwrite, to, scratch_[thread]);
-      for (Index r = 0; layer.rotation && r < rows; ++r) rotate(*layer.rotation, first + r, to.row<float>(r));
+      for (Index r = 0; r < rows; ++r) {
+        if (layer.heads) transform_row(*layer.heads, to.row<float>(r), to.cols());
+        if (layer.rotation) rotate(*layer.rotation, first + r, to.row<float>(r));
+      }
     });
   }
 
@@ -177,11 +194,26 @@ class CpuBackend : public Backend {
     std::visit(run, norm);
   }
 
+  static void norm_heads(const RmsNorm& norm, float* row, Index columns, Index D) {
+    for (Index c = 0; c < columns; c += D) {
+      rms_norm_row(row + c, norm.weight.row<float>(0), D, norm.epsilon, row + c);
+    }
+  }
+
+  // As transform_heads(), of one row.
+  static void transform_row(const HeadTransform& h, float* row, Index columns) {
+    if (h.query_norm != nullptr) norm_heads(*h.query_norm, row, h.query_columns, h.D);
+    if (h.key_norm != nullptr) norm_heads(*h.key_norm, row + h.query_columns, h.key_columns, h.D);
+    if (h.bound != 0) clip_row(row, columns, h.bound, 1);
+    if (h.query_scale != 1) clip_row(row, h.query_columns, 0, h.query_scale);
+  }
+
   // Row `number` of the pass, which lies at `row`.
   static void rotate(const Rotation& rotation, Index number, float* row) {
     const Index position = rotation.positions[static_cast<std::size_t>(number)];
-    rope_row(row, rotation.columns / rotation.D, rotation.D, rotation.table.cosines.row<float>(position),
-             rotation.table.sines.row<float>(position));
+    const RopeTable& table = rotation.table;
+    rope_row(row, rotation.columns / rotation.D, rotation.D, table.cosines.cols(),
+             table.cosines.row<float>(position), table.sines.row<float>(position));
   }
 
   // One tile of working memory per thread.

@@ -1,5 +1,6 @@
 #include "buoy/compute/cpu/kernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -58,9 +59,8 @@ void SwigluRow(const float* gate, const float* up, Index n, float* out) {
       [&](Index i) { out[i] = hn::GetLane(swiglu(hn::Set(d, gate[i]), hn::Set(d, up[i]))); });
 }
 
-void RopeRow(float* x, Index heads, Index D, const float* cosines, const float* sines) {
+void RopeRow(float* x, Index heads, Index D, Index half, const float* cosines, const float* sines) {
   const F32 d;
-  const Index half = D / 2;
   for (Index h = 0; h < heads; ++h) {
     float *a = x + h * D, *b = a + half;
     for_lanes(
@@ -77,6 +77,29 @@ void RopeRow(float* x, Index heads, Index D, const float* cosines, const float* 
           b[i] = vb * cosines[i] + va * sines[i];
         });
   }
+}
+
+void ClipRow(float* x, Index n, float bound, float factor) {
+  const F32 d;
+  const float limit = bound != 0 ? bound : hwy::HighestValue<float>();
+  const auto high = hn::Set(d, limit), low = hn::Set(d, -limit), factors = hn::Set(d, factor);
+  for_lanes(
+      n,
+      [&](Index i) {
+        hn::StoreU(hn::Mul(hn::Min(hn::Max(hn::LoadU(d, x + i), low), high), factors), d, x + i);
+      },
+      [&](Index i) { x[i] = std::min(std::max(x[i], -limit), limit) * factor; });
+}
+
+void AddScaledRow(const float* x, float factor, Index n, float* y) {
+  const F32 d;
+  const auto factors = hn::Set(d, factor);
+  for_lanes(
+      n,
+      [&](Index i) {
+        hn::StoreU(hn::Add(hn::LoadU(d, y + i), hn::Mul(factors, hn::LoadU(d, x + i))), d, y + i);
+      },
+      [&](Index i) { y[i] += factor * x[i]; });
 }
 
 void StoreRow(const float* x, const float* bias, Index n, float* y) {
@@ -108,6 +131,8 @@ namespace buoy {
 HWY_EXPORT(RmsNormRow);
 HWY_EXPORT(SwigluRow);
 HWY_EXPORT(RopeRow);
+HWY_EXPORT(ClipRow);
+HWY_EXPORT(AddScaledRow);
 HWY_EXPORT(StoreRow);
 HWY_EXPORT(AddRow);
 
@@ -117,8 +142,14 @@ void rms_norm_row(const float* x, const float* weight, Index n, float epsilon, f
 void swiglu_row(const float* gate, const float* up, Index n, float* out) {
   HWY_DYNAMIC_DISPATCH(SwigluRow)(gate, up, n, out);
 }
-void rope_row(float* x, Index heads, Index D, const float* cosines, const float* sines) {
-  HWY_DYNAMIC_DISPATCH(RopeRow)(x, heads, D, cosines, sines);
+void rope_row(float* x, Index heads, Index D, Index half, const float* cosines, const float* sines) {
+  HWY_DYNAMIC_DISPATCH(RopeRow)(x, heads, D, half, cosines, sines);
+}
+void clip_row(float* x, Index n, float bound, float factor) {
+  HWY_DYNAMIC_DISPATCH(ClipRow)(x, n, bound, factor);
+}
+void add_scaled_row(const float* x, float factor, Index n, float* y) {
+  HWY_DYNAMIC_DISPATCH(AddScaledRow)(x, factor, n, y);
 }
 void store_row(const float* x, const float* bias, Index n, float* y) {
   HWY_DYNAMIC_DISPATCH(StoreRow)(x, bias, n, y);

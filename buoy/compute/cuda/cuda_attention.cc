@@ -173,8 +173,11 @@ struct CudaAttention::Plan {
 
 void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
   check_attention(args, out);
-  if (args.mask != Mask::kFull && args.mask != Mask::kCausal) {
-    fail("attention on the card: the mask is {}, expected full or causal", name_of(args.mask));
+  const Mask mask = args.sequences.empty() ? args.mask : mask_of(args, args.sequences.front());
+  for (const AttentionSequence& s : args.sequences) {
+    if (mask_of(args, s) != mask || (mask != Mask::kFull && mask != Mask::kCausal)) {
+      fail("attention on the card: the mask is {}, expected full or causal", name_of(mask_of(args, s)));
+    }
   }
   settle();
   Plan plan;
@@ -182,7 +185,7 @@ void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
                      .H = static_cast<int>(args.H),
                      .Hkv = static_cast<int>(args.Hkv),
                      .D = static_cast<int>(args.D),
-                     .causal = args.mask == Mask::kCausal ? 1 : 0,
+                     .causal = mask == Mask::kCausal ? 1 : 0,
                      .type = args.q.dtype()};
   check(out.dtype() == args.q.dtype(), "outputs have the queries' type");
   check(args.D <= 256, "heads have at most 256 dimensions");

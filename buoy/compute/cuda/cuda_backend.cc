@@ -100,6 +100,27 @@ class CudaBackend : public Backend {
     gemms_.run(in_own_type(x), static_cast<const CudaLinear&>(weights), store, y);
   }
 
+  void head_norm(const Tensor& x, const RmsNorm& norm, Index D) override {
+    queue_->add(norm_head_rows, {.x = address(x),
+                                 .type = x.dtype(),
+                                 .stride = x.stride(),
+                                 .rows = x.rows(),
+                                 .heads = x.cols() / D,
+                                 .D = D,
+                                 .weight = norm.weight.row<float>(0),
+                                 .epsilon = norm.epsilon});
+  }
+
+  void clip(const Tensor& x, float bound, float factor) override {
+    queue_->add(clip_rows, {.x = address(x),
+                            .type = x.dtype(),
+                            .stride = x.stride(),
+                            .rows = x.rows(),
+                            .cols = x.cols(),
+                            .bound = bound,
+                            .factor = factor});
+  }
+
   void rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) override {
     queue_->add(rope_rows, {.x = address(x),
                             .type = x.dtype(),
@@ -107,6 +128,7 @@ class CudaBackend : public Backend {
                             .rows = x.rows(),
                             .heads = x.cols() / D,
                             .D = D,
+                            .half = table.cosines.cols(),
                             .positions = queue_->send(positions),
                             .cosines = table.cosines.row<float>(0),
                             .sines = table.sines.row<float>(0)});
@@ -134,6 +156,17 @@ class CudaBackend : public Backend {
   }
 
   void add_rows(const Tensor& x, std::span<const Index> rows, const Tensor& out) override {
+    add_rows(x, {}, rows, out);
+  }
+
+  void add_scaled_rows(const Tensor& x, std::span<const float> factors, std::span<const Index> rows,
+                       const Tensor& out) override {
+    check(x.rows() == std::ssize(rows) && factors.size() == rows.size(), "a row and a factor for each");
+    add_rows(x, factors, rows, out);
+  }
+
+  void add_rows(const Tensor& x, std::span<const float> factors, std::span<const Index> rows,
+                const Tensor& out) {
     check(x.rows() == 1 || x.rows() == std::ssize(rows), "a row for each, or one for all");
     check(x.dtype() == DType::kF32 && out.dtype() == DType::kF32 && x.cols() == out.cols(),
           "rows are added in float32");
@@ -141,6 +174,7 @@ class CudaBackend : public Backend {
     queue_->add(add_to_rows, {.x = x.row<float>(0),
                               .out = out.row<float>(0),
                               .targets = queue_->send(rows),
+                              .factors = factors.empty() ? nullptr : queue_->send(factors),
                               .x_stride = x.rows() == 1 ? 0 : x.stride(),
                               .out_stride = out.stride(),
                               .rows = std::ssize(rows),

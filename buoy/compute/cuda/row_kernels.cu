@@ -100,10 +100,33 @@ __global__ void rms_norm_kernel(RmsNormArgs a) {
   }
 }
 
+// One warp a head.
+template <typename T>
+__global__ void head_norm_kernel(HeadNormArgs a) {
+  const int lane = threadIdx.x % 32, head = static_cast<int>(blockIdx.y) * (kThreads / 32) + threadIdx.x / 32;
+  if (head >= a.heads) return;
+  T* x = static_cast<T*>(a.x) + static_cast<Index>(blockIdx.x) * a.stride + head * a.D;
+  float squares = 0;
+  for (int d = lane; d < a.D; d += 32) squares = fmaf(widened(x[d]), widened(x[d]), squares);
+  squares = warp_sum(squares);
+  const float scale = 1.0f / sqrtf(squares / static_cast<float>(a.D) + a.epsilon);
+  for (int d = lane; d < a.D; d += 32) x[d] = narrowed<T>(widened(x[d]) * scale * a.weight[d]);
+}
+
+template <typename T>
+__global__ void clip_kernel(ClipArgs a) {
+  const int c = item_index();
+  if (c >= a.cols) return;
+  T* x = static_cast<T*>(a.x) + static_cast<Index>(blockIdx.x) * a.stride + c;
+  float value = widened(*x);
+  if (a.bound != 0) value = fminf(fmaxf(value, -a.bound), a.bound);
+  *x = narrowed<T>(value * a.factor);
+}
+
 // One thread rotates kWide neighbouring pairs of one head.
 template <typename T, int kWide>
 __global__ void rope_kernel(RopeArgs a) {
-  const int half = static_cast<int>(a.D) / 2, groups = half / kWide, i = item_index();
+  const int half = static_cast<int>(a.half), groups = half / kWide, i = item_index();
   if (i >= a.heads * groups) return;
   const int d = i % groups * kWide, head = i / groups;
   const Index r = blockIdx.x;
@@ -159,7 +182,8 @@ __global__ void add_rows_kernel(AddRowsArgs a) {
   if (i >= a.rows * a.cols) return;
   const Index r = i / a.cols, c = i % a.cols;
   float* out = a.out + a.targets[r] * a.out_stride + c;
-  *out = __fadd_rn(*out, a.x[r * a.x_stride + c]);
+  const float x = a.x[r * a.x_stride + c];
+  *out = __fadd_rn(*out, a.factors != nullptr ? __fmul_rn(a.factors[r], x) : x);
 }
 
 __global__ void guide_kernel(GuideArgs a) {
@@ -235,10 +259,26 @@ void rms_norm_rows(const RmsNormArgs& a, cudaStream_t stream) {
   check_launch("rms norm");
 }
 
+void norm_head_rows(const HeadNormArgs& a, cudaStream_t stream) {
+  if (a.rows * a.heads == 0) return;
+  const dim3 grid(static_cast<unsigned>(a.rows), static_cast<unsigned>(divide_up(a.heads, kThreads / 32)));
+  with_activation_type(
+      a.type, [&](auto type) { head_norm_kernel<decltype(type)><<<grid, kThreads, 0, stream>>>(a); });
+  check_launch("head norm");
+}
+
+void clip_rows(const ClipArgs& a, cudaStream_t stream) {
+  if (a.rows * a.cols == 0) return;
+  with_activation_type(a.type, [&](auto type) {
+    clip_kernel<decltype(type)><<<row_grid(a.rows, a.cols), kThreads, 0, stream>>>(a);
+  });
+  check_launch("clip");
+}
+
 void rope_rows(const RopeArgs& a, cudaStream_t stream) {
-  const Index pairs = a.heads * a.D / 2;  // of a row
+  const Index pairs = a.heads * a.half;  // of a row
   if (a.rows * pairs == 0) return;
-  const bool vectors = a.D / 2 % kVector == 0 && a.stride % kVector == 0;
+  const bool vectors = a.half % kVector == 0 && a.D % kVector == 0 && a.stride % kVector == 0;
   with_activation_type(a.type, [&](auto type) {
     using T = decltype(type);
     if (vectors) {

@@ -36,12 +36,31 @@ struct RmsNormArgs {
 };
 void rms_norm_rows(const RmsNormArgs& args, cudaStream_t stream);
 
+// RMS norm of every head by itself, in place.
+struct HeadNormArgs {
+  void* x;  // [rows, heads·D]
+  DType type;
+  Index stride, rows, heads, D;
+  const float* weight;  // [D]
+  float epsilon;
+};
+void norm_head_rows(const HeadNormArgs& args, cudaStream_t stream);
+
+// x ← factor · min(max(x, −bound), bound), in place; bound 0: none.
+struct ClipArgs {
+  void* x;
+  DType type;
+  Index stride, rows, cols;
+  float bound, factor;
+};
+void clip_rows(const ClipArgs& args, cudaStream_t stream);
+
 struct RopeArgs {
   void* x;  // [rows, heads·D], in place
   DType type;
-  Index stride, rows, heads, D;
+  Index stride, rows, heads, D, half;  // the first 2·half dimensions of a head are rotated
   const Index* positions;
-  const float *cosines, *sines;  // [positions, D/2]
+  const float *cosines, *sines;  // [positions, half]
 };
 void rope_rows(const RopeArgs& args, cudaStream_t stream);
 
@@ -53,11 +72,12 @@ struct SwigluArgs {
 };
 void swiglu_rows(const SwigluArgs& args, cudaStream_t stream);
 
-// Row targets[r] of out += row r of x, float32. Stride 0: one row for all.
+// Row targets[r] of out += row r of x (times factors[r]), float32. Stride 0: one row for all.
 struct AddRowsArgs {
   const float* x;
   float* out;
   const Index* targets;
+  const float* factors;  // or null
   Index x_stride, out_stride, rows, cols;
 };
 void add_to_rows(const AddRowsArgs& args, cudaStream_t stream);

@@ -96,16 +96,34 @@ class ReferenceBackend : public Backend {
     }
   }
 
+  void head_norm(const Tensor& x, const RmsNorm& norm, Index D) override {
+    for (Index h = 0; h < x.cols() / D; ++h) {
+      const Tensor head = x.col_range(h * D, D);
+      rms_norm(head, norm.weight, norm.epsilon, head);
+    }
+  }
+
+  void clip(const Tensor& x, float bound, float factor) override {
+    for (Index r = 0; r < x.rows(); ++r) {
+      for (Index c = 0; c < x.cols(); ++c) {
+        float& value = x.row<float>(r)[c];
+        if (bound != 0) value = std::clamp(value, -bound, bound);
+        value *= factor;
+      }
+    }
+  }
+
   void rope(const Tensor& x, Index D, std::span<const Index> positions, const RopeTable& table) override {
+    const Index half = table.cosines.cols();
     for (Index r = 0; r < x.rows(); ++r) {
       const Index position = positions[static_cast<std::size_t>(r)];
       const float *c = table.cosines.row<float>(position), *s = table.sines.row<float>(position);
       for (Index h = 0; h < x.cols() / D; ++h) {
         float* head = x.row<float>(r) + h * D;
-        for (Index d = 0; d < D / 2; ++d) {
-          const double a = head[d], b = head[d + D / 2];
+        for (Index d = 0; d < half; ++d) {
+          const double a = head[d], b = head[d + half];
           head[d] = static_cast<float>(a * c[d] - b * s[d]);
-          head[d + D / 2] = static_cast<float>(b * c[d] + a * s[d]);
+          head[d + half] = static_cast<float>(b * c[d] + a * s[d]);
         }
       }
     }
@@ -139,6 +157,18 @@ class ReferenceBackend : public Backend {
       const float* from = x.row<float>(x.rows() == 1 ? 0 : r);
       float* to = out.row<float>(rows[static_cast<std::size_t>(r)]);
       for (Index c = 0; c < out.cols(); ++c) to[c] += from[c];
+    }
+  }
+
+  void add_scaled_rows(const Tensor& x, std::span<const float> factors, std::span<const Index> rows,
+                       const Tensor& out) override {
+    check(x.rows() == std::ssize(rows) && factors.size() == rows.size(), "a row and a factor for each");
+    for (Index r = 0; r < std::ssize(rows); ++r) {
+      const auto number = static_cast<std::size_t>(r);
+      float* to = out.row<float>(rows[number]);
+      for (Index c = 0; c < out.cols(); ++c) {
+        to[c] = static_cast<float>(to[c] + double{factors[number]} * x.row<float>(r)[c]);
+      }
     }
   }
 
