@@ -72,9 +72,9 @@ RunSettings RunFlags::settings() const {
                        .batch_size = prompts.batch_size,
                        .output = output,
                        .log_samples = log_samples};
-  std::vector<const Family*> families;
-  for (const NamedModel& m : read_models(settings)) families.push_back(m.config.family);
-  sampler.check_effects(families);
+  std::vector<const Family*> all;
+  for (const NamedModel& m : read_models(settings)) all.push_back(m.config.family);
+  sampler.check_effects(all);
   return settings;
 }
 
