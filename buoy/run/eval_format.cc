@@ -67,10 +67,6 @@ std::string latex_text(const std::string& text) {
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 // Whether a score is among those asked for.
 bool wants(const ScoreNames& scores, int score) {
   return scores.empty() || std::ranges::find(scores, kScoreNames[score]) != scores.end();
