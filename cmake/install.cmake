@@ -47,7 +47,7 @@ install(TARGETS libbuoy EXPORT buoy LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/buoy/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/buoy COMPONENT development
         FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "count_syncs.h" EXCLUDE PATTERN "compute/cpu" EXCLUDE PATTERN "compute/cuda" EXCLUDE
         PATTERN "compute/reference" EXCLUDE)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/models ${PROJECT_SOURCE_DIR}/data DESTINATION ${CMAKE_INSTALL_DATADIR}/buoy COMPONENT command)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/models ${PROJECT_SOURCE_DIR}/data ${PROJECT_SOURCE_DIR}/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/buoy COMPONENT command)
 install(FILES ${printed_dir}/buoy.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
 install(FILES ${printed_dir}/buoy.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME buoy COMPONENT command)
 install(FILES ${printed_dir}/_buoy DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)

@@ -134,7 +134,7 @@ expect 1 'none.jsonl: cannot be read' trace -m mini-mdm --data "$work/none.jsonl
 printf '{"id":"a","question":"Who?","answers":"x","passages":["The mayor."]}\n' >"$work/kilt.jsonl"
 expect 1 'kilt.jsonl: .*"answers" is a string' trace -m mini-arm --data "$work/kilt.jsonl" "${quick[@]}" -o "$work/kilt"
 expect 0 'kilt$' trace -m mini-arm --data "$work/kilt.jsonl" --format kilt "${quick[@]}" -o "$work/kilt"
-expect 2 '"nq": no such dataset format, expected one of buoy, kilt' study --data "$data" --data-format nq "${quick[@]}" -o "$work/none"
+expect 2 '"none": no such dataset format, expected one of buoy, kilt' study --data "$data" --data-format none "${quick[@]}" -o "$work/none"
 expect 1 'micro_test.jsonl: ' eval --data "$data" --format hotpotqa "${quick[@]}" -o "$work/none"
 expect 2 'no effect without --data' trace -m mini-arm --prompt x --format kilt -o "$work/none"
 expect 1 'no tokenizer files' trace -m "$goldens/llada" --prompt x -o "$work/none"
@@ -229,6 +229,38 @@ expect 0 'no stress tests: ' study -m mini-arm --data "$work/one.jsonl" --gen-le
 expect 2 'no effect without --trace' eval --only drift -o "$work/none"
 expect 0 'report.html$' eval --trace --only absorption -m mini-arm "${quick[@]}" -o "$work/traced"
 [ "$(grep -c absorb_bos "$work/traced/attention.csv")" -gt 1 ] || note "eval --trace kept nothing"
+
+# A run grows, refuses what changed by its name, or begins beside it; its table; other programs' answers; a recipe.
+grown=(eval -m mini-arm --data "q=$data" --gen-length 4 --log-ids -o "$work/grown")
+expect 0 '^mini-arm +none +' "${grown[@]}" --limit 1 --passages none
+expect 0 '1 samples were there already' "${grown[@]}" --limit 2 --passages none,1
+expect 0 'run.db: 4 samples$' inspect "$work/grown"
+expect 1 '/models/mini-arm/sampler/temperature was' "${grown[@]}" --limit 2 --temperature 0.5
+expect 0 'this run is kept in .*grown-2' "${grown[@]}" --limit 1 --passages none --temperature 0.5 --new
+expect 1 'holds what buoy analyze made' eval -m mini-arm "${quick[@]}" -o "$work/out"
+python3 - "$work/grown" <<'END' || note "samples.jsonl and scores.json do not say what the run was made of"
+import json, sys
+for line in open(sys.argv[1] + "/samples.jsonl"):
+    sample = json.loads(line)
+    assert sample["question"] and sample["answers"] and sample["prompt_ids"] and sample["settings"]["device"] == "cpu", sample
+    assert len(sample["passages"]) == (1 if sample["condition"] == "first 1" else 0), sample
+scores = json.load(open(sys.argv[1] + "/scores.json"))
+assert scores["sessions"][-1]["buoy"] and scores["sessions"][-1]["processor"] and scores["settings"]["models"]["mini-arm"]["weights"], scores
+END
+expect 0 '^mini-arm,first 1,mean of cells,em,' table "$work/grown" --format csv
+expect 1 'is a run of stress, expected one of eval' table "$work/grown" "$work/stress"
+head -2 "$data" >"$work/one2.jsonl"; printf '{"micro-2026-000000": "Jalo Dawen"}' >"$work/answers.json"
+expect 0 '1 of 2 items of one2 are not answered' score "$work/answers.json" --data "$work/one2.jsonl"
+expect 0 '^answers +as given +50.0' score "$work/answers.json" --data "$work/one2.jsonl" --score em
+expect 2 '--model stands in the recipe' eval --recipe "$(dirname "$data")/../recipes/micro.json" -m mini-arm -o "$work/none"
+expect 0 'masked - autoregressive +first 5' eval --recipe "$(dirname "$data")/../recipes/micro.json" --limit 1 -o "$work/recipe"
+expect 1 'holds results of something else: /inputs/options' analyze "$work/traces" --only drift -o "$work/out"
+expect 0 'out-2/report.html$' analyze "$work/traces" --only drift --new -o "$work/out"
+expect 0 'out/report.html$' analyze "$work/traces" --only drift --overwrite -o "$work/out"
+[ ! -e "$work/out/figures/absorption.svg" ] || note "analyze --overwrite left figures of what it replaced"
+printf '%s\n' '{"id":"q/1","question":"Who?","answers":["x"]}' '{"id":"q_1","question":"Where?","answers":["y"]}' >"$work/slash.jsonl"
+expect 0 'slash$' trace -m mini-arm --data "$work/slash.jsonl" --gen-length 4 -o "$work/slash"
+[ "$(ls "$work/slash" | wc -l)" = 2 ] || note "two ids share one trace: $(ls "$work/slash")"
 
 # A collection: add, search, update, delete; what is refused leaves it as it was.
 c=$work/c.db

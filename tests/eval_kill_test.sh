@@ -47,10 +47,10 @@ exec 9>&-
 head -20 "$root/data/micro_test.jsonl" >"$work/data.jsonl"
 other() { "$buoy" eval --data "$work/data.jsonl" --limit 4 --gen-length 8 --model mini-arm -o "$work/other" >"$work/other.log" 2>&1; }
 other
-echo >/dev/null; sed -i '1s/Who/Whom/' "$work/data.jsonl"; printf ' ' >>"$work/data.jsonl"
+sed -i '1s/"question":"/"question":"So: /' "$work/data.jsonl"
 other && { echo "FAIL: changed data was accepted"; exit 1; }
-expect 'begun with other settings: /data/data was' "$work/other.log"
+expect 'begun with other data: 1 item has changed: "micro-2026-000000" of data' "$work/other.log"
 python3 -c "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('pragma user_version=9'); c.commit()" "$work/other/run.db"
 other && { echo "FAIL: another version was accepted"; exit 1; }
-expect 'is a run of version 9, expected 3' "$work/other.log"
+expect 'is a run of version 9, expected 4' "$work/other.log"
 echo "locked, changed data, other version: refused"

@@ -12,7 +12,7 @@ note() { printf 'FAIL %s\n' "$1"; failures=$((failures + 1)); }
 
 # The source root as an example finds it, without its being written to.
 mkdir "$work/root" "$work/read" "$work/run"
-for name in data docs models tests tools; do ln -s "$source/$name" "$work/root/$name"; done
+for name in data docs models recipes tests tools; do ln -s "$source/$name" "$work/root/$name"; done
 cd "$work/root" || exit 1
 printf '#!/bin/sh\nexec "%s" --check-only "$@"\n' "$buoy" >"$work/read/buoy"
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$buoy" >"$work/run/buoy"

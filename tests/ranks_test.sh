@@ -52,6 +52,15 @@ same "$work/one" "$work/broken" || { echo "FAIL: the resumed job differs"; exit 
 "${launch[@]}" "$buoy" "${eval_args[@]}" --model nowhere -o "$work/none" >"$work/log" 2>&1 && { echo "FAIL: no error"; exit 1; }
 grep -qE 'rank [0-2]: nowhere: no such model' "$work/log" || { cat "$work/log"; exit 1; }
 
+# Ranks compare what they would work on before any work: one of them sees another data file.
+mkdir "$work/zero" "$work/other"
+for folder in zero other; do head -4 "$root/data/micro_test.jsonl" >"$work/$folder/data.jsonl"; done
+sed -i '3s/"question":"/"question":"So: /' "$work/other/data.jsonl"
+"${launch[@]}" bash -c 'cd "$1/$([ "$OMPI_COMM_WORLD_RANK" = 2 ] && echo other || echo zero)" && shift && exec "$@"' _ "$work" \
+  "$buoy" eval --data data.jsonl --gen-length 8 --steps 4 --threads 1 -o "$work/stale" >"$work/log" 2>&1 && { echo "FAIL: a rank with other data was not found out"; exit 1; }
+grep -q 'rank 2 has other inputs than rank 0: /data/data was' "$work/log" || { cat "$work/log"; exit 1; }
+[ ! -e "$work/stale" ] || { echo "FAIL: something was written before the ranks agreed"; exit 1; }
+
 # What does not run on ranks says so.
 "${launch[@]}" "$buoy" study --quick -o "$work/study" >"$work/log" 2>&1 && { echo "FAIL: a study ran on three ranks"; exit 1; }
 grep -q 'study runs as one process, not on 3 ranks' "$work/log" || { cat "$work/log"; exit 1; }

@@ -7,10 +7,14 @@
 #include "apps/cli/analysis_flags.h"
 #include "apps/cli/environment.h"
 #include "apps/cli/figure_flags.h"
+#include "apps/cli/output_flags.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/base/version.h"
+#include "buoy/io/hash.h"
+#include "buoy/io/json.h"
+#include "buoy/model/fingerprint.h"
 #include "buoy/report/study_page.h"
 
 namespace buoy {
@@ -22,8 +26,16 @@ struct AnalyzeFlags {
   std::vector<std::string> traces;
   AnalysisFlags analysis;
   FigureFlags figures;
+  OutputFlags folder;
   std::string output;
 };
+
+// What tables and figures are made of.
+Json described(const std::vector<fs::path>& traces, const CollectOptions& options) {
+  Hasher hasher;
+  for (const fs::path& path : traces) hasher.add(fingerprint_file(path));
+  return {{"traces", traces.size()}, {"hash", hasher.hex()}, {"options", to_json(options)}};
+}
 
 // A directory stands for the traces in it.
 std::vector<fs::path> find_traces(const std::vector<std::string>& given) {
@@ -49,6 +61,7 @@ void analyze_command(const AnalyzeFlags& options, const std::string& command) {
   result.options = options.analysis.options();
   const FigureOptions figures = options.figures.options(result.options.analyses);
   const std::vector<fs::path> paths = find_traces(options.traces);
+  OutputFolder folder(options.output, "analyze", described(paths, result.options), options.folder.other());
   {
     ProgressBar progress("reading traces", std::ssize(paths));
     for (const fs::path& path : paths) {
@@ -73,7 +86,9 @@ void analyze_command(const AnalyzeFlags& options, const std::string& command) {
       .facts = {{"Traces", fmt::to_string(paths.size())},
                 {"Anchors", describe(result.options.analysis.anchors)},
                 {"Buoy", std::string(version())}}};
-  write_and_tell(result, report, options.output, figures);
+  folder.begin();
+  write_and_tell(result, report, folder.path(), figures);
+  folder.finish();
 }
 
 }  // namespace
@@ -85,6 +100,7 @@ void add_analyze(Command& command) {
   options->analysis.add_to(verb);
   options->figures.add_to(verb, analysis_names());
   verb.option("-o,--output", &options->output, "Directory for report.html, *.csv and figures/").required();
+  options->folder.add_to(verb);
   verb.footer(
       "docs/definitions.md says what every number means.\n\n"
       "Examples:\n"

@@ -29,7 +29,7 @@ struct ExportFlags {
   std::string trace, output;
   std::string format = "attention-floating";
   std::string layers = "all", steps = "all";
-  bool no_heads = false;
+  bool no_heads = false, overwrite = false;
   double max_gib = 4;
 };
 
@@ -199,6 +199,9 @@ void write_export(const Model& model, const Trace& trace, const Plan& plan, cons
 }
 
 void export_command(ExportFlags options) {
+  if (!options.overwrite && fs::is_regular_file(options.output)) {
+    fail("{}: is there already; --overwrite replaces it", options.output);
+  }
   const Trace trace = read_trace(options.trace);
   const fs::path directory = find_traced_model(options, trace.header);
   const Plan plan{.layers = choose_layers(options, trace),
@@ -233,6 +236,7 @@ void add_export(Command& command) {
   verb.flag("--no-heads", &options->no_heads, "Leave out the matrices of single heads");
   verb.option("--max-gib", &options->max_gib, "Refuse to write a larger file").above(0);
   verb.option("-o,--output", &options->output, "The file to write: NAME_attentions.npz").required();
+  verb.flag("--overwrite", &options->overwrite, "Replace a file that is there");
   verb.footer(
       "Runs the model again over the traced sequences; it must be the one that was traced. The file holds "
       "N×N\n"
@@ -240,7 +244,7 @@ void add_export(Command& command) {
       "Examples:\n"
       "  buoy trace --model mini-arm --prompt-file data/demo_prompt.txt -o arm.npz\n"
       "  buoy export arm.npz -o arm_attentions.npz\n"
-      "  buoy export --format attention-floating --steps every:4 --no-heads arm.npz -o arm_attentions.npz\n"
+      "  buoy export --format attention-floating --steps every:4 --no-heads arm.npz -o few_attentions.npz\n"
       "  buoy export --model /models/LLaDA-8B-Instruct --layers 0,15,31 --steps none llada.npz -o "
       "llada_attentions.npz\n");
   verb.runs([options] { stoppable("nothing was written", [&] { export_command(*options); }); });

@@ -144,7 +144,8 @@ void add_add(Verb& verb, const SharedOptions& options) {
       .at_least(1);
   add_wait(action, *options);
   action.footer(
-      "A JSONL line is {\"id\", \"title\", \"text\"}; id and title may be missing. The passages of a "
+      "A JSONL line is {\"id\", \"title\", \"text\"}; id and title may be missing. docs/retrieval.md lists "
+      "the public layouts that are read. The passages of a "
       "dataset's items "
       "become\n\"ITEM/p1\", those of a text file \"FILE#1\". Each source is read through before anything is "
       "written: "

@@ -37,9 +37,9 @@ void intervene_command(Ranks& ranks, const InterventionRunSettings& settings, co
                  {"Layers, heads, steps", fmt::format("{}, {}, {}", where.layers, where.heads, where.steps)},
                  {"Answer length", fmt::format("{} tokens", settings.run.sampler.gen_length)},
                  {"Buoy", std::string(version())}}},
-      settings.run.output);
+      made->output);
   std::printf("%s\n%s\n", for_terminal(intervene_text(made->result)).c_str(),
-              (settings.run.output / "report.html").c_str());
+              (made->output / "report.html").c_str());
 }
 
 void list_interventions() {

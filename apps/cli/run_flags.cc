@@ -27,12 +27,20 @@ void RunFlags::add_to(Verb& verb, const std::string& format) {
       "--family", &families,
       "What a model is, whatever its config.json says: KEY of the one model, or MODEL=KEY; may be repeated");
   device.add_device_to(verb);
-  verb.option("--data", &data, "Dataset (docs/datasets.md); may be repeated; default: bundled questions");
+  verb_ = verb;
+  verb.option("--data", &data,
+              "Dataset (docs/datasets.md), FILE or NAME=FILE; may be repeated; default: bundled questions");
   prompts.add_to(verb, format);
   sampler.add_to(verb);
   verb.flag("--log-samples", &log_samples,
-            "Write samples.jsonl: prompt, answer, scores, commit steps, timing");
+            "Write samples.jsonl: question, prompt, passages, answer, scores, commit steps, timing");
+  verb.flag("--log-ids", &log_ids, "Write samples.jsonl with the token ids of every prompt");
+  verb.option(
+          "--too-long", &too_long,
+          "Prompts that do not fit a model: fail, listing them; skip their questions; or cut their passages")
+      .choices({"fail", "skip", "cut"});
   verb.option("-o,--output", &output, "Directory for report.html, tables, figures and run.db");
+  verb.flag("--new", &begin_new, "Where the directory holds another run, begin in DIRECTORY-2 and so on");
 }
 
 namespace {
@@ -71,7 +79,12 @@ RunSettings RunFlags::settings() const {
                        .sampler = sampler.settings(),
                        .batch_size = prompts.batch_size,
                        .output = output,
-                       .log_samples = log_samples};
+                       .log_samples = log_samples,
+                       .log_ids = log_ids,
+                       .too_long = parse_too_long(too_long),
+                       .clash = begin_new ? Clash::kBeside : Clash::kRefuse,
+                       .own = {},
+                       .command = verb_ ? verb_->command_line() : ""};
   std::vector<const Family*> all;
   for (const NamedModel& m : read_models(settings)) all.push_back(m.config.family);
   sampler.check_effects(all);

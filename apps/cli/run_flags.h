@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,20 @@ struct RunFlags {
   SamplerFlags sampler{32};
   DataFlags prompts;
   std::string output;
-  bool log_samples = false;
+  bool log_samples = false, log_ids = false;
+  std::string too_long = "fail";
+  bool begin_new = false;
 
-  // Adds --model, --family, --data, --output, --log-samples and the flags of the parts.
+  // Adds --model, --family, --data, --output, --new, --too-long, --log-samples, --log-ids and the flags of the
+  // parts.
   // `format` are the names of the option for the datasets' format.
   void add_to(Verb& verb, const std::string& format = "--data-format,--format");
 
   // Throws Error and UsageError, also for sampler flags that mean nothing to any of the models.
   RunSettings settings() const;
+
+ private:
+  std::optional<Verb> verb_;
 };
 
 // Does the work on every rank of the job that this process was started in, or on this process alone. A rank

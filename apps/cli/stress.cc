@@ -37,9 +37,9 @@ void stress_command(Ranks& ranks, const StressRunSettings& settings, const std::
                  {"Passages", fmt::format("{}", settings.stress.passages)},
                  {"Answer length", fmt::format("{} tokens", settings.run.sampler.gen_length)},
                  {"Buoy", std::string(version())}}},
-      settings.run.output);
+      made->output);
   std::printf("%s\n%s\n", for_terminal(stress_text(made->result)).c_str(),
-              (settings.run.output / "report.html").c_str());
+              (made->output / "report.html").c_str());
 }
 
 void list_stressors() {

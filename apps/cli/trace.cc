@@ -21,6 +21,7 @@ struct TraceFlags {
   std::string dataset, output;
   std::vector<std::string> prompts, prompt_files;
   bool overwrite = false;
+  std::string too_long = "fail";
 };
 
 std::vector<std::string> read_prompts(const TraceFlags& options) {
@@ -55,7 +56,8 @@ void trace_command(const TraceFlags& options) {
       .prompts = read_prompts(options),
       .batch_size = options.data.batch_size,
       .output = options.output,
-      .overwrite = options.overwrite};
+      .overwrite = options.overwrite,
+      .too_long = parse_too_long(options.too_long)};
   CommandObserver observer;
   run_traces(settings, observer);
   std::printf("%s\n", options.output.c_str());
@@ -75,6 +77,9 @@ void add_trace(Command& command) {
   options->sampler.add_to(verb);
   verb.option("-o,--output", &options->output, "Directory for the traces, or NAME.npz for a single one")
       .required();
+  verb.option("--too-long", &options->too_long,
+              "Prompts that do not fit the model: fail, listing them; skip them; or cut their passages")
+      .choices({"fail", "skip", "cut"});
   verb.flag("--overwrite", &options->overwrite, "Replace traces that are there; without, they are kept");
   verb.footer(
       "One .npz per example, as docs/trace.md says; numpy opens it. Traces of a run that was broken off are "

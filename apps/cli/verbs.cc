@@ -48,6 +48,8 @@ void add_verbs(Command& command) {
   add_analyze(command);
   add_study(command);
   add_eval(command);
+  add_table(command);
+  add_score(command);
   add_stress(command);
   add_intervene(command);
   add_index(command);

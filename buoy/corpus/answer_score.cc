@@ -118,6 +118,7 @@ std::vector<std::string> words_of(const std::string& normalised) {
 
 double f1_of(const std::string& answer, const std::string& gold) {
   const std::vector<std::string> a = words_of(answer), b = words_of(gold);
+  if (a.empty() || b.empty()) return a.empty() && b.empty() ? 1 : 0;  // as SQuAD 2.0 has it
   std::map<std::string, int> counts;
   for (const std::string& word : b) ++counts[word];
   double common = 0;
@@ -162,7 +163,8 @@ AnswerScore score_answer(std::string_view answer, std::span<const std::string> g
   for (const std::string& g : gold) {
     const std::string want = normalise_answer(g);
     best.em = std::max(best.em, got == want ? 1.0 : 0.0);
-    best.substring = std::max(best.substring, got.find(want) != std::string::npos ? 1.0 : 0.0);
+    const bool inside = !want.empty() && got.find(want) != std::string::npos;
+    best.substring = std::max(best.substring, inside ? 1.0 : 0.0);
     best.f1 = std::max(best.f1, f1_of(got, want));
   }
   return best;

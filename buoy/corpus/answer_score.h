@@ -17,9 +17,9 @@ struct AnswerScore {
   double f1 = 0;         // overlap of words, each as often as it occurs
 };
 
-// The best over the gold answers, each score on its own. Without gold answers everything is 0. F1 is 0 where
-// no word is shared, also where both are empty. A gold answer with nothing left after normalising, as "The",
-// stands inside every answer.
+// The best over the gold answers, each score on its own. Without gold answers everything is 0. Where nothing
+// is left of both after normalising, as of "" and "The", F1 and exact match are 1, as in SQuAD 2.0; a gold
+// answer of which nothing is left stands inside no answer, as in the paper's scripts.
 AnswerScore score_answer(std::string_view answer, std::span<const std::string> gold);
 
 }  // namespace buoy

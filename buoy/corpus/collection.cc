@@ -7,6 +7,7 @@
 #include <utf8proc.h>
 
 #include "buoy/base/error.h"
+#include "buoy/io/hash.h"
 #include "buoy/io/json.h"
 #include "buoy/text/utf8.h"
 
@@ -263,6 +264,27 @@ std::vector<std::string> Collection::choose_terms(std::string_view question) {
 
 std::vector<Hit> Collection::search(std::string_view question, Index top) {
   const Snapshot snapshot(database_);
+  return search_here(question, top);
+}
+
+Collection::Found Collection::search_all(std::span<const std::string> questions, Index top) {
+  const Snapshot snapshot(database_);
+  Found found{.hits = {}, .fingerprint = fingerprint()};
+  for (const std::string& question : questions) found.hits.push_back(search_here(question, top));
+  return found;
+}
+
+std::string Collection::fingerprint() const {
+  Hasher hasher;
+  Statement row(database_, "SELECT id, title, text FROM documents ORDER BY id");
+  while (row.step()) {
+    for (const int column : {0, 1, 2}) hasher.add(row.text(column));
+  }
+  return hasher.hex();
+}
+
+// Inside a snapshot.
+std::vector<Hit> Collection::search_here(std::string_view question, Index top) {
   const std::vector<std::string> terms = choose_terms(question);
   std::vector<Hit> hits;
   if (terms.empty() || top <= 0) return hits;

@@ -58,11 +58,23 @@ class Collection {
   // text, not a query language; one without words finds nothing. Sees one state of the collection throughout.
   std::vector<Hit> search(std::string_view question, Index top);
 
+  // The same for many questions, all of which see one state of the collection, whoever writes meanwhile; and
+  // that state's fingerprint.
+  struct Found {
+    std::vector<std::vector<Hit>> hits;  // [questions]
+    std::string fingerprint;
+  };
+  Found search_all(std::span<const std::string> questions, Index top);
+
+  // A hash of every document's id, title and text, in order of the ids.
+  std::string fingerprint() const;
+
   std::optional<Document> get(std::string_view id) const;
   Index count() const;
   const std::filesystem::path& path() const { return database_.path(); }
 
  private:
+  std::vector<Hit> search_here(std::string_view question, Index top);
   void refresh_counts();
   Index document_count(const std::string& term);
   std::vector<std::string> choose_terms(std::string_view question);

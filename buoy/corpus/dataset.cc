@@ -54,6 +54,7 @@ struct Dataset::State {
   std::optional<Entry> next_entry();
   std::optional<QaItem> item_of(Entry& entry);
   void note_bad(Index number, const std::string& cause);
+  void tell_progress() const;
   void judge() const;
 
   // What `make` returns; a bad record is counted here instead of ending the run.
@@ -73,16 +74,16 @@ void Dataset::State::start() {
   first_line = lines.next();
   if (!first_line) return;
   const bool is_list = (*first_line)[first_line->find_first_not_of(" \t\r")] == '[';
-  bool is_whole = is_list || format == DatasetFormat::kSquad;
+  bool is_whole = is_list;
   if (!is_whole) {
     const Json value = Json::parse(*first_line, nullptr, false);
     is_whole =
-        value.is_discarded() ? is_json_name(path) : !format && detect_format(value) == DatasetFormat::kSquad;
+        value.is_discarded() ? is_json_name(path) || format == DatasetFormat::kSquad : holds_records(value);
   }
   if (!is_whole) return;
-  document = parse_json(*std::exchange(first_line, {}) + '\n' + lines.rest(), path);
+  document = with_rows(parse_json(*std::exchange(first_line, {}) + '\n' + lines.rest(), path));
   records = records_of(*document, path);
-  if (!document->is_array() && !format) format = DatasetFormat::kSquad;
+  if (!document->is_array() && !format) format = detect_format(*document);
 }
 
 std::optional<Dataset::State::Entry> Dataset::State::next_entry() {
@@ -117,6 +118,10 @@ std::optional<QaItem> Dataset::State::item_of(Entry& entry) {
     if (!ids.insert(std::hash<std::string>()(item.id)).second) {
       fail("{}: the id {} occurs twice", entry.record.place, quote(item.id));
     }
+    if (item.passages.empty()) {
+      ++counts.without_passages;
+      for (const std::string& field : unread_texts(*entry.record.value)) ++counts.unread[field];
+    }
     return item;
   });
 }
@@ -126,6 +131,7 @@ std::optional<QaItem> Dataset::State::read_item() {
     std::optional<Entry> entry = next_entry();
     if (!entry) break;
     ++counts.read;
+    tell_progress();
     if (std::optional<QaItem> item = item_of(*entry)) {
       ++given;
       return item;
@@ -140,6 +146,15 @@ void Dataset::State::note_bad(Index number, const std::string& cause) {
   ++counts.bad;
   if (counts.first_bad.size() == kBadRecordsKept) return;
   counts.first_bad.push_back({number, repair_utf8(cause).text});  // a cause may quote what is broken
+}
+
+// Of files that take seconds.
+void Dataset::State::tell_progress() const {
+  constexpr Index kLarge = Index{32} << 20, kEvery = 1000;
+  if (options.progress && counts.read % kEvery == 0 && lines.size() > kLarge) {
+    options.progress(document ? static_cast<double>(next_record) / static_cast<double>(records.size())
+                              : lines.share());
+  }
 }
 
 void Dataset::State::judge() const {
@@ -185,6 +200,16 @@ std::vector<QaItem> read_dataset(const std::filesystem::path& path, const Datase
   if (const DatasetCounts& counts = dataset.counts(); counts.bad > 0) {
     warn(warnings, fmt::format("{}: {} of {} records passed over; the first: {}", path.string(), counts.bad,
                                counts.read, counts.first_bad.front().cause));
+  }
+  const DatasetCounts& counts = dataset.counts();
+  if (counts.without_passages == std::ssize(items) && !counts.unread.empty()) {
+    std::string fields;
+    for (const auto& [field, count] : counts.unread) {
+      fields += fmt::format("{}{} ({} items)", fields.empty() ? "" : ", ", quote(field), count);
+    }
+    warn(warnings, fmt::format("{}: read as {}, and no item has passages; texts that are not read: {}. "
+                               "docs/datasets.md says where each format has its passages",
+                               path.string(), name_of(dataset.format()), fields));
   }
   return items;
 }

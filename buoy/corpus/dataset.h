@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,21 +19,38 @@ namespace buoy {
 struct QaPassage {
   std::string title, text;  // valid UTF-8
   bool gold = false;
-  std::vector<TextSpan> evidence;  // code points of `text`; empty where the dataset marks none
+  std::vector<TextSpan> evidence;    // code points of `text`; empty where the dataset marks none
+  std::string id = {};               // of the document; empty where nothing names it
+  std::optional<double> score = {};  // of the retriever that found it
 };
 
 struct QaItem {
   std::string id, task;  // the id is unique in its file
   std::string question;
-  std::vector<std::string> answers;  // that count as right: at least one, none empty, none twice
-  std::vector<QaPassage> passages;   // in prompt order
+  // That count as right: at least one, none twice, none empty; but where the right answer is to give none it
+  // is a single empty one.
+  std::vector<std::string> answers;
+  std::vector<QaPassage> passages;  // in prompt order
 };
 
 // docs/datasets.md describes each.
-enum class DatasetFormat { kBuoy, kKilt, kLostInTheMiddle, kSquad, kHotpotqa };
-inline constexpr Index kDatasetFormatCount = 5;
+enum class DatasetFormat {
+  kBuoy,
+  kKilt,
+  kLostInTheMiddle,
+  kSquad,
+  kHotpotqa,
+  kTriviaqa,
+  kMsMarco,
+  kNaturalQuestions,
+  kPopqa,
+  kDpr,
+  kMusique
+};
+inline constexpr Index kDatasetFormatCount = 11;
 
-// "buoy", "kilt", "lost-in-the-middle", "squad", "hotpotqa".
+// "buoy", "kilt", "lost-in-the-middle", "squad", "hotpotqa", "triviaqa", "ms-marco", "nq", "popqa", "dpr",
+// "musique".
 std::string_view name_of(DatasetFormat format);
 // Throws UsageError listing the names.
 DatasetFormat dataset_format_named(std::string_view name);
@@ -39,6 +58,8 @@ DatasetFormat dataset_format_named(std::string_view name);
 struct DatasetOptions {
   std::optional<DatasetFormat> format;  // absent: told from the first record
   std::optional<Index> limit;           // at most this many items
+  // Told now and then which share of the file has been read, from 0 to 1; of large files only. May be empty.
+  std::function<void(double share)> progress = {};
 };
 
 // A record that gave no item.
@@ -50,7 +71,9 @@ struct BadRecord {
 struct DatasetCounts {
   Index read = 0;  // records, bad ones included
   Index bad = 0;
-  std::vector<BadRecord> first_bad;  // at most 10
+  std::vector<BadRecord> first_bad;          // at most 10
+  Index without_passages = 0;                // items
+  std::map<std::string, Index> unread = {};  // of those: fields with long texts that are not read
 };
 
 // A file being read. Lines are read as they are asked for, so memory does not grow with the file but for a
@@ -82,7 +105,8 @@ class Dataset {
 // when its format cannot be told, when it holds no items, and as next() does.
 Dataset open_dataset(const std::filesystem::path& path, const DatasetOptions& options = {});
 
-// All items at once. Throws as above. Bad records are named in one warning.
+// All items at once. Throws as above. One warning names bad records, another one texts that are not read
+// though no item has passages.
 std::vector<QaItem> read_dataset(const std::filesystem::path& path, const DatasetOptions& options = {},
                                  const WarningSink& warnings = {});
 

@@ -18,6 +18,7 @@ constexpr std::uintmax_t kMostGrowth = 100, kAlwaysAllowed = std::uintmax_t{1} <
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kBlank = " \t\r";
+constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
 
 }  // namespace
 
@@ -32,6 +33,13 @@ LineReader::LineReader(const std::filesystem::path& path) : path_(path.string())
   gzbuffer(file_.get(), static_cast<unsigned>(kBufferBytes));
   std::error_code unknown;
   if (std::filesystem::is_regular_file(path, unknown)) stored_ = std::filesystem::file_size(path, unknown);
+  if (refill() && buffer_.starts_with(kLfsPointer)) {
+    fail("{}: is a Git LFS pointer, not the file itself; \"git lfs pull\" fetches that", path_);
+  }
+}
+
+double LineReader::share() const {
+  return stored_ > 0 ? static_cast<double>(gzoffset(file_.get())) / static_cast<double>(stored_) : 0;
 }
 
 bool LineReader::refill() {

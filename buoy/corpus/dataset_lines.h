@@ -16,7 +16,7 @@ namespace buoy {
 // Holds one line and a small buffer. A byte order mark at the begin is left out.
 class LineReader {
  public:
-  // Throws Error when the file cannot be opened.
+  // Throws Error when the file cannot be opened, and when it is a pointer of Git LFS in place of a file.
   explicit LineReader(const std::filesystem::path& path);
 
   // The next line that is not blank, without its end; nothing at the end of the file. Throws Error when
@@ -26,7 +26,9 @@ class LineReader {
   // Everything after the line given last. Throws as next().
   std::string rest();
 
-  Index number() const { return number_; }  // of the line given last, from 1
+  Index number() const { return number_; }                    // of the line given last, from 1
+  Index size() const { return static_cast<Index>(stored_); }  // of the file, in bytes as it lies there
+  double share() const;                                       // of the file that was read, about
 
  private:
   struct Close {

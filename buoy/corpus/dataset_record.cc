@@ -2,58 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "buoy/base/error.h"
+#include "buoy/corpus/dataset_fields.h"
 #include "buoy/io/json.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {
-
-const Json& list_of(const JsonObject& object, std::string_view key) {
-  const Json* list = object.find(key);
-  if (list == nullptr) fail("{}: \"{}\" is missing", object.place(), key);
-  if (!list->is_array()) fail("{}: \"{}\" is {}, expected a list", object.place(), key, kind_of(*list));
-  return *list;
-}
-
-// Nothing where the list is absent.
-const Json& list_or_empty(const JsonObject& object, std::string_view key) {
-  static const Json empty = Json::array();
-  return object.has(key) ? list_of(object, key) : empty;
-}
-
-const std::string& string_in(const Json& value, const JsonObject& object, std::string_view key) {
-  if (!value.is_string()) {
-    fail("{}: \"{}\" holds {}, expected strings", object.place(), key, kind_of(value));
-  }
-  return value.get_ref<const std::string&>();
-}
-
-// Other people's ids are strings or numbers.
-std::string id_of(const JsonObject& object, std::string_view key) {
-  const Json* id = object.find(key);
-  return id != nullptr && id->is_number_integer() ? id->dump() : object.string_or(key, "");
-}
-
-void add_answer(QaItem& item, const std::string& answer) {
-  // An empty gold answer would stand inside every prediction.
-  if (!answer.empty() && std::ranges::find(item.answers, answer) == item.answers.end()) {
-    item.answers.push_back(answer);
-  }
-}
-
-// A field that holds one answer or a list of them; nothing where it is absent.
-void add_answers(QaItem& item, const JsonObject& object, std::string_view key) {
-  const Json* found = object.find(key);
-  if (found == nullptr) return;
-  if (!found->is_array()) return add_answer(item, object.string(key));
-  for (const Json& answer : *found) add_answer(item, string_in(answer, object, key));
-}
-
-std::string passage_place(const JsonObject& object, const QaItem& item) {
-  return fmt::format("{}: passage {}", object.place(), item.passages.size() + 1);
-}
 
 std::vector<TextSpan> parse_spans(const JsonObject& object, std::string_view key, Index length) {
   std::vector<TextSpan> spans;
@@ -82,17 +39,12 @@ QaItem parse_buoy(const DatasetRecord& record) {
     const JsonObject passage(json, passage_place(object, item));
     QaPassage made{.title = passage.string_or("title", ""),
                    .text = passage.string("text"),
-                   .gold = passage.boolean_or("gold", false)};
+                   .gold = passage.boolean_or("gold", false),
+                   .id = id_of(passage, "id")};
     made.evidence = parse_spans(passage, "evidence", count_code_points(made.text));
     item.passages.push_back(std::move(made));
   }
   return item;
-}
-
-// The first of the keys that is there; the last where none is.
-std::string_view first_of(const JsonObject& object, std::initializer_list<std::string_view> keys) {
-  const auto* found = std::ranges::find_if(keys, [&](std::string_view key) { return object.has(key); });
-  return found == keys.end() ? *(keys.end() - 1) : *found;
 }
 
 QaItem parse_kilt(const DatasetRecord& record) {
@@ -112,7 +64,8 @@ QaItem parse_kilt(const DatasetRecord& record) {
     }
     const JsonObject passage(json, passage_place(object, item));
     item.passages.push_back({.title = passage.string_or("title", ""),
-                             .text = passage.string(first_of(passage, {"segment", "text"}))});
+                             .text = passage.string(first_of(passage, {"segment", "text"})),
+                             .id = id_of(passage, first_of(passage, {"id", "docid"}))});
   }
   return item;
 }
@@ -125,75 +78,8 @@ QaItem parse_lost_in_the_middle(const DatasetRecord& record) {
     const JsonObject passage(json, passage_place(object, item));
     item.passages.push_back({.title = passage.string_or("title", ""),
                              .text = passage.string("text"),
-                             .gold = passage.boolean_or("isgold", false)});
-  }
-  return item;
-}
-
-QaItem parse_squad(const DatasetRecord& record) {
-  if (record.paragraph == nullptr) fail("{}: is not inside one of SQuAD's articles", record.place);
-  const JsonObject object(*record.value, record.place), paragraph(*record.paragraph, record.place),
-      article(*record.article, record.place);
-  QaItem item{.id = id_of(object, "id"), .question = object.string("question")};
-  for (const Json& json : list_of(object, "answers")) {
-    add_answer(item, JsonObject(json, record.place + ": \"answers\"").string("text"));
-  }
-  item.passages.push_back(
-      {.title = article.string_or("title", ""), .text = paragraph.string("context"), .gold = true});
-  return item;
-}
-
-// A paragraph's sentences as one text. `wanted` are the numbers of those that state a needed fact; a number
-// past the last sentence marks nothing.
-QaPassage join_sentences(const Json& sentences, std::span<const Index> wanted, const JsonObject& object) {
-  QaPassage passage;
-  Index length = 0, number = 0;
-  for (const Json& json : sentences) {
-    const std::string& sentence = string_in(json, object, "context");
-    const auto is_space = [](char c) { return c == ' ' || c == '\n' || c == '\t'; };
-    const auto first = std::ranges::find_if_not(sentence, is_space);
-    // HotpotQA's sentences bring the space before them; other files of its shape need not.
-    if (!passage.text.empty() && !is_space(passage.text.back()) && first == sentence.begin() &&
-        !sentence.empty()) {
-      passage.text += ' ';
-      ++length;
-    }
-    const TextSpan span{length + (first - sentence.begin()), length + count_code_points(sentence)};
-    if (std::ranges::find(wanted, number++) != wanted.end() && span.begin < span.end) {
-      passage.evidence.push_back(span);
-    }
-    passage.text += sentence;
-    length = span.end;
-  }
-  return passage;
-}
-
-QaItem parse_hotpotqa(const DatasetRecord& record) {
-  const JsonObject object(*record.value, record.place);
-  QaItem item{.id = id_of(object, "_id"),
-              .task = object.string_or("type", ""),
-              .question = object.string("question")};
-  add_answers(item, object, "answer");
-  const Json& facts = list_of(object, "supporting_facts");
-  for (const Json& fact : facts) {
-    if (!fact.is_array() || fact.size() != 2 || !fact[0].is_string() || !fact[1].is_number_integer()) {
-      fail("{}: \"supporting_facts\" holds {}, expected pairs [title, sentence]", record.place,
-           kind_of(fact));
-    }
-  }
-  for (const Json& paragraph : list_of(object, "context")) {
-    if (!paragraph.is_array() || paragraph.size() != 2 || !paragraph[0].is_string() ||
-        !paragraph[1].is_array()) {
-      fail("{}: \"context\" holds {}, expected pairs [title, sentences]", record.place, kind_of(paragraph));
-    }
-    std::vector<Index> wanted;
-    for (const Json& fact : facts) {
-      if (fact[0] == paragraph[0]) wanted.push_back(fact[1].get<Index>());
-    }
-    QaPassage passage = join_sentences(paragraph[1], wanted, object);
-    passage.title = paragraph[0].get<std::string>();
-    passage.gold = !wanted.empty();
-    item.passages.push_back(std::move(passage));
+                             .gold = passage.boolean_or("isgold", false),
+                             .id = id_of(passage, "id")});
   }
   return item;
 }
@@ -208,7 +94,13 @@ constexpr std::array<FormatRow, kDatasetFormatCount> kFormats = {
      {"kilt", parse_kilt},
      {"lost-in-the-middle", parse_lost_in_the_middle},
      {"squad", parse_squad},
-     {"hotpotqa", parse_hotpotqa}}};
+     {"hotpotqa", parse_hotpotqa},
+     {"triviaqa", parse_triviaqa},
+     {"ms-marco", parse_ms_marco},
+     {"nq", parse_natural_questions},
+     {"popqa", parse_popqa},
+     {"dpr", parse_dpr},
+     {"musique", parse_musique}}};
 
 const FormatRow& row_of(DatasetFormat format) {
   return kFormats[static_cast<std::size_t>(format)];
@@ -228,14 +120,42 @@ DatasetFormat dataset_format_named(std::string_view name) {
   fail_usage("{}: no such dataset format, expected one of {}", quote(name), names);
 }
 
+namespace {
+
+bool has(const Json& record, std::string_view field) {
+  return record.contains(std::string(field));
+}
+
+bool has_object(const Json& record, std::string_view field) {
+  const auto found = record.find(std::string(field));
+  return found != record.end() && found->is_object();
+}
+
+// Public sets whose fields say which they are; from the most telling to the least.
+std::optional<DatasetFormat> detect_public(const Json& record) {
+  using enum DatasetFormat;
+  if (has(record, "passage")) return std::nullopt;  // one of the paper's files, whatever else it kept
+  if (has(record, "data") || (has(record, "context") && has_object(record, "answers"))) return kSquad;
+  if (has(record, "supporting_facts") && has(record, "context")) return kHotpotqa;
+  if (has(record, "Data") || has(record, "Question")) return kTriviaqa;
+  if (has(record, "question_id") && has_object(record, "answer")) return kTriviaqa;
+  if (has(record, "query_id") && has(record, "query")) return kMsMarco;
+  if (has_object(record, "question") && has(record, "annotations")) return kNaturalQuestions;
+  if (has(record, "possible_answers")) return kPopqa;
+  if (has(record, "positive_ctxs")) return kDpr;
+  if (has(record, "paragraphs") && has(record, "question")) return kMusique;
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<DatasetFormat> detect_format(const Json& record) {
   // The first row that has any of its fields; from the most telling field to the least.
   struct Sign {
     DatasetFormat format;
     std::string_view field;
   };
-  constexpr Sign kSigns[] = {{DatasetFormat::kSquad, "data"},
-                             {DatasetFormat::kHotpotqa, "supporting_facts"},
+  constexpr Sign kSigns[] = {{DatasetFormat::kHotpotqa, "supporting_facts"},
                              {DatasetFormat::kLostInTheMiddle, "ctxs"},
                              {DatasetFormat::kKilt, "input"},
                              {DatasetFormat::kKilt, "query"},
@@ -245,17 +165,93 @@ std::optional<DatasetFormat> detect_format(const Json& record) {
                              {DatasetFormat::kBuoy, "id"},
                              {DatasetFormat::kKilt, "answers"}};
   if (!record.is_object()) return std::nullopt;
+  if (const auto known = detect_public(record)) return known;
   for (const Sign& sign : kSigns) {
-    if (record.contains(std::string(sign.field))) return sign.format;
+    if (has(record, sign.field)) return sign.format;
   }
   return std::nullopt;
 }
 
+bool holds_records(const Json& value) {
+  if (!value.is_object()) return false;
+  for (const char* list : {"data", "Data"}) {
+    const auto found = value.find(list);
+    if (found != value.end() && found->is_array()) return true;
+  }
+  return has_object(value, "query") && has(value, "query_id");
+}
+
 QaItem parse_record(DatasetFormat format, const DatasetRecord& record) {
   QaItem item = row_of(format).parse(record);
-  if (item.question.empty()) fail("{}: the question is empty", record.place);
+  if (item.question.empty()) {
+    const bool kilt = format == DatasetFormat::kKilt && record.value->contains("output");
+    fail("{}: the question is empty{}", record.place,
+         kilt ? " (KILT leaves TriviaQA's questions out; its own script fills them in)" : "");
+  }
   if (item.answers.empty()) fail("{}: has no answer, expected at least one", record.place);
   return item;
+}
+
+namespace {
+
+// MS MARCO's columns, {"query": {"0": …}, "answers": {"0": …}, …}, as a list of records.
+Json rows_of_columns(const Json& document) {
+  std::map<std::string, Json> rows;
+  std::vector<std::string> order;
+  for (const auto& [name, column] : document.items()) {
+    if (!column.is_object()) continue;
+    for (const auto& [key, value] : column.items()) {
+      const auto [row, is_new] = rows.try_emplace(key, Json::object());
+      if (is_new) order.push_back(key);
+      row->second[name] = value;
+    }
+  }
+  Json list = Json::array();
+  for (const std::string& key : order) list.push_back(std::move(rows[key]));
+  return list;
+}
+
+// Not a text of its own, but words enough to be a passage's.
+bool is_long(const Json& value) {
+  constexpr std::size_t kWords = 40;
+  return value.is_string() && value.get_ref<const std::string&>().size() >= kWords;
+}
+
+bool holds_texts(const Json& value) {
+  if (is_long(value)) return true;
+  if (value.is_array()) return !value.empty() && holds_texts(value.front());
+  if (!value.is_object()) return false;
+  return std::ranges::any_of(value, [](const Json& inner) { return holds_texts(inner); });
+}
+
+}  // namespace
+
+std::vector<std::string> unread_texts(const Json& record) {
+  constexpr std::string_view kNoPassages[] = {"id",
+                                              "_id",
+                                              "task",
+                                              "question",
+                                              "query",
+                                              "input",
+                                              "answer",
+                                              "answers",
+                                              "output",
+                                              "generator",
+                                              "meta",
+                                              "supporting_facts",
+                                              "question_decomposition"};
+  std::vector<std::string> names;
+  if (!record.is_object()) return names;
+  for (const auto& [name, value] : record.items()) {
+    if (std::ranges::find(kNoPassages, name) == std::end(kNoPassages) && holds_texts(value)) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+Json with_rows(Json document) {
+  return has_object(document, "query") ? rows_of_columns(document) : document;
 }
 
 std::vector<DatasetRecord> records_of(const Json& document, const std::string& place) {
@@ -268,8 +264,16 @@ std::vector<DatasetRecord> records_of(const Json& document, const std::string& p
     for (const Json& value : document) add({.value = &value});
     return records;
   }
+  if (document.is_object() && document.contains("Data")) {
+    for (const Json& value : list_of(JsonObject(document, place), "Data")) add({.value = &value});
+    return records;
+  }
   if (!document.is_object() || !document.contains("data")) {
-    fail("{}: is {} as a whole, expected a list of records or SQuAD's \"data\"", place, kind_of(document));
+    fail(
+        "{}: is {} as a whole, expected a list of records, SQuAD's \"data\", TriviaQA's \"Data\" or MS "
+        "MARCO's "
+        "columns",
+        place, kind_of(document));
   }
   for (const Json& article : list_of(JsonObject(document, place), "data")) {
     for (const Json& paragraph : list_of(JsonObject(article, place + ": an article"), "paragraphs")) {

@@ -17,14 +17,24 @@ struct DatasetRecord {
   std::string place;  // starts error messages
 };
 
-// The format that a record's fields speak of, if any. A whole SQuAD file counts as a record.
+// The format that a record's fields speak of, if any. A whole file of SQuAD, TriviaQA or MS MARCO counts as a
+// record.
 std::optional<DatasetFormat> detect_format(const Json& record);
+
+// Whether a value is no record but holds them: "data" of SQuAD, "Data" of TriviaQA, columns of MS MARCO.
+bool holds_records(const Json& value);
 
 // Throws Error naming place and field. Without an id in the record the item's is empty.
 QaItem parse_record(DatasetFormat format, const DatasetRecord& record);
 
-// The records of a file that is one JSON value: a list of records, or SQuAD's articles. Throws Error when it
-// is neither; `place` starts the message.
+// Fields of a record that could hold passages, told by their long texts, and that no format reads.
+std::vector<std::string> unread_texts(const Json& record);
+
+// A file that is one JSON value, with MS MARCO's columns turned into a list of records.
+Json with_rows(Json document);
+
+// The records of a file that is one JSON value: a list of records, SQuAD's articles or TriviaQA's data.
+// Throws Error when it is neither; `place` starts the message.
 std::vector<DatasetRecord> records_of(const Json& document, const std::string& place);
 
 }  // namespace buoy

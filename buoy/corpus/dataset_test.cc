@@ -182,7 +182,7 @@ TEST(Dataset, AFormatCanBeNamed) {
     const auto format = static_cast<DatasetFormat>(i);
     EXPECT_EQ(dataset_format_named(name_of(format)), format);
   }
-  EXPECT_THROW(dataset_format_named("nq"), UsageError);
+  EXPECT_THROW(dataset_format_named("nothing"), UsageError);
   const std::string record = R"({"id":"a","question":"q","answers":"x","passages":["p"]})";
   EXPECT_NE(error_in(record), "");
   EXPECT_EQ(items_in(record, {.format = DatasetFormat::kKilt})[0].passages[0].text, "p");

@@ -1,9 +1,11 @@
 #include "buoy/corpus/document_source.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "buoy/base/error.h"
 #include "buoy/corpus/dataset.h"
+#include "buoy/corpus/dataset_fields.h"
 #include "buoy/corpus/dataset_lines.h"
 #include "buoy/corpus/words.h"
 #include "buoy/io/file.h"
@@ -85,24 +87,93 @@ void read_folder(const fs::path& folder, Index passage_words, Reader& reader) {
   }
 }
 
-Document parse_document(const std::string& line, const std::string& place, const std::string& fallback_id) {
-  const Json json = parse_json(line, place);
-  const JsonObject object(json, place);
-  Document document{.id = object.string_or("id", fallback_id),
+// {"id", "title", "text"}; BEIR's "_id"; Pyserini's "contents"; ids may be numbers.
+Document parse_document(const JsonObject& object, const std::string& fallback_id) {
+  const std::string_view id = first_of(object, {"id", "_id", "docid"});
+  Document document{.id = object.has(id) ? id_of(object, id) : fallback_id,
                     .title = object.string_or("title", ""),
-                    .text = object.string("text")};
-  if (document.id.empty()) fail("{}: \"id\" is empty", place);
+                    .text = object.string(first_of(object, {"text", "contents"}))};
+  if (document.id.empty()) fail("{}: \"{}\" is empty", object.place(), id);
   return document;
 }
 
-void read_document_lines(const fs::path& path, Reader& reader) {
+// A page of KILT's knowledge source, {"_id", "wikipedia_title", "text": [paragraphs]}, in passages; its first
+// paragraph is the title, and "Section::::" and "BULLET::::" are no words of the page.
+std::vector<Document> parse_kilt_page(const JsonObject& object, const std::string& fallback_id,
+                                      Index passage_words) {
+  const std::string id = object.has("_id") ? id_of(object, "_id") : fallback_id,
+                    title = object.string_or("wikipedia_title", "");
+  std::string text;
+  bool is_first = true;
+  for (const Json& json : list_of(object, "text")) {
+    std::string paragraph = string_in(json, object, "text");
+    while (!paragraph.empty() && paragraph.back() == '\n') paragraph.pop_back();
+    if (std::exchange(is_first, false) && paragraph == title) continue;
+    for (const std::string_view mark : {"Section::::", "BULLET::::- ", "BULLET::::"}) {
+      if (paragraph.starts_with(mark)) paragraph.erase(0, mark.size());
+    }
+    text += (text.empty() ? "" : "\n\n") + paragraph;
+  }
+  std::vector<Document> documents;
+  for (const std::string_view passage : cut_passages(text, passage_words)) {
+    documents.push_back(
+        {.id = fmt::format("{}#{}", id, documents.size() + 1), .title = title, .text = std::string(passage)});
+  }
+  return documents;
+}
+
+std::vector<Document> parse_line(const std::string& line, const std::string& place,
+                                 const std::string& fallback_id, Index passage_words) {
+  const Json json = parse_json(line, place);
+  const JsonObject object(json, place);
+  const Json* text = object.find("text");
+  if (text != nullptr && text->is_array()) return parse_kilt_page(object, fallback_id, passage_words);
+  return {parse_document(object, fallback_id)};
+}
+
+// Fields between tabs; one in double quotes has them doubled inside, as Python's csv writes it.
+std::vector<std::string> split_tabs(std::string_view line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      fields.back() += line[++i];
+    } else if (line[i] == '"' && (quoted || fields.back().empty())) {
+      quoted = !quoted;
+    } else if (line[i] == '\t' && !quoted) {
+      fields.emplace_back();
+    } else if (line[i] != '\r') {
+      fields.back() += line[i];
+    }
+  }
+  return fields;
+}
+
+constexpr std::string_view kTabHeader = "id\ttext\ttitle";  // DPR's psgs_w100.tsv
+
+void read_tab_lines(const fs::path& path, Reader& reader) {
+  LineReader lines(path);
+  lines.next();  // the header
+  while (const auto line = lines.next()) {
+    reader.read([&]() -> std::vector<Document> {
+      std::vector<std::string> fields = split_tabs(*line);
+      if (fields.size() != 3 || fields[0].empty() || find_invalid_utf8(*line)) {
+        fail("{}: line {}: has {} fields, expected id, text and title in UTF-8", path.string(),
+             lines.number(), fields.size());
+      }
+      return {{.id = std::move(fields[0]), .title = std::move(fields[2]), .text = std::move(fields[1])}};
+    });
+  }
+}
+
+void read_document_lines(const fs::path& path, Index passage_words, Reader& reader) {
   const std::string name = path.lexically_normal().generic_string();
   LineReader lines(path);
   while (const auto line = lines.next()) {
     const Index number = lines.number();
     reader.read([&]() -> std::vector<Document> {
-      return {parse_document(*line, fmt::format("{}: line {}", path.string(), number),
-                             fmt::format("{}:{}", name, number))};
+      return parse_line(*line, fmt::format("{}: line {}", path.string(), number),
+                        fmt::format("{}:{}", name, number), passage_words);
     });
   }
 }
@@ -124,6 +195,13 @@ void read_dataset_passages(const fs::path& path, SourceReport& report, Reader& r
   }
 }
 
+bool has_tab_header(const fs::path& path) {
+  LineReader lines(path);
+  std::string line = lines.next().value_or("");
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  return line == kTabHeader;
+}
+
 // Told by the first line that can be parsed; a dataset may be one line of many megabytes, or laid out over
 // many lines of which none can be parsed alone.
 bool holds_document_lines(const fs::path& path) {
@@ -134,7 +212,7 @@ bool holds_document_lines(const fs::path& path) {
     const auto line = lines.next();
     if (!line || line->size() > kLongest) return false;
     const Json json = Json::parse(*line, nullptr, false);
-    if (json.is_object()) return json.contains("text");
+    if (json.is_object()) return json.contains("text") || json.contains("contents");
   }
   return false;
 }
@@ -159,8 +237,10 @@ SourceReport read_documents(const fs::path& path, Index passage_words, const Doc
   Reader reader(report, sink);
   if (fs::is_directory(path)) {
     read_folder(path, passage_words, reader);
+  } else if (has_tab_header(path)) {
+    read_tab_lines(path, reader);
   } else if (holds_document_lines(path)) {
-    read_document_lines(path, reader);
+    read_document_lines(path, passage_words, reader);
   } else {
     read_dataset_passages(path, report, reader);
   }

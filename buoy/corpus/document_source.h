@@ -26,8 +26,12 @@ using DocumentSink = std::function<void(Document)>;
 // - A folder: its .txt and .md files, also in folders below, in order of their paths; each is cut into
 //   passages of at most `passage_words` words with the ids "PATH#1", "PATH#2", … and the file's stem as
 //   title.
-// - A file whose first line is an object with "text": each line is a document {"text", "title"?, "id"?}; one
-//   without an id becomes "PATH:LINE".
+// - A file whose first line is an object with "text" or "contents": each line is a document {"text",
+// "title"?,
+//   "id"? or "_id"?}; one without an id becomes "PATH:LINE". Where "text" is a list (KILT's pages) it is cut
+//   into passages "ID#1", "ID#2", …
+// - A file whose first line is id, text and title between tabs (DPR's psgs_w100.tsv): each line is a
+// document.
 // - Any other file is a dataset (docs/datasets.md): the passages of its items become "ID/p1", "ID/p2", …
 SourceReport read_documents(const std::filesystem::path& path, Index passage_words, const DocumentSink& sink);
 

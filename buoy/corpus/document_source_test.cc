@@ -125,5 +125,35 @@ TEST(DocumentSource, SourcesWithoutDocumentsAreErrors) {
             std::string::npos);
 }
 
+TEST(DocumentSource, ReadsPublicLayouts) {
+  const TempDir dir;
+  const auto only = [&](const std::string& name, const std::string& contents) {
+    write_file_atomically(dir / name, contents);
+    const std::vector<Document> documents = documents_of(dir / name);
+    EXPECT_EQ(documents.size(), 1U) << name;
+    return documents.empty() ? Document{} : documents[0];
+  };
+  const Document dpr =
+      only("psgs_w100.tsv", "id\ttext\ttitle\n1\t\"Aaron ( or ; \"\"Ahärôn\"\") is a prophet\"\tAaron\n");
+  EXPECT_EQ(dpr.id, "1");
+  EXPECT_EQ(dpr.title, "Aaron");
+  EXPECT_EQ(dpr.text, "Aaron ( or ; \"Ahärôn\") is a prophet");
+  const Document pyserini = only("pyserini.jsonl", R"({"id": "doc1", "contents": "this is the contents."})");
+  EXPECT_EQ(pyserini.id, "doc1");
+  EXPECT_EQ(pyserini.text, "this is the contents.");
+  const Document beir =
+      only("corpus.jsonl", R"({"_id": "MED-10", "title": "T", "text": "Statin", "metadata": {"url": "u"}})");
+  EXPECT_EQ(beir.id, "MED-10");
+  EXPECT_EQ(beir.title, "T");
+  const Document number = only("numbers.jsonl", R"({"id": 17, "text": "t"})");
+  EXPECT_EQ(number.id, "17");
+  const Document kilt = only(
+      "kilt.json",
+      R"({"_id": "290", "wikipedia_id": "290", "wikipedia_title": "A", "text": ["A\n", "A is a letter.\n", "Section::::History.\n", "It is old.\n"], "anchors": []})");
+  EXPECT_EQ(kilt.id, "290#1");
+  EXPECT_EQ(kilt.title, "A");
+  EXPECT_EQ(kilt.text, "A is a letter.\n\nHistory.\n\nIt is old.");
+}
+
 }  // namespace
 }  // namespace buoy

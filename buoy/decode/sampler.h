@@ -18,6 +18,10 @@
 
 namespace buoy {
 
+// What a run remembers of the code that draws tokens: to be raised when the same logits, settings and seed
+// give other tokens than before.
+inline constexpr Index kSamplerCode = 1;
+
 // What is not set takes its default from the rest. Plain data.
 struct SamplerSettings {
   Index gen_length = 128;  // tokens to generate

@@ -1,20 +1,85 @@
 #include "buoy/engine/answering.h"
 
+#include <map>
+
 #include "buoy/base/error.h"
+#include "buoy/engine/long_prompts.h"
+#include "buoy/engine/run_place.h"
 #include "buoy/io/file.h"
 #include "buoy/io/json.h"
 #include "buoy/run/eval_table.h"
+#include "buoy/run/run_reader.h"
 
 namespace buoy {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::unique_ptr<RunStore> open_store(const RunSettings& settings, const Json& described) {
+std::unique_ptr<RunStore> open_store(const RunSettings& settings, const RunIdentity& identity) {
   std::error_code error;
   fs::create_directories(settings.output, error);
   if (error) fail("{}: cannot be made a directory: {}", settings.output.string(), error.message());
-  return std::make_unique<RunStore>(settings.output / "run.db", described);
+  return std::make_unique<RunStore>(settings.output / "run.db", identity);
+}
+
+// What ranks compare: the settings, and one hash for each dataset.
+Json compared(const RunIdentity& identity) {
+  std::map<std::string, Json> items;
+  for (const RunItem& item : identity.items) items[item.data].push_back({item.sample, item.hash});
+  Json json = {{"settings", identity.settings}};
+  for (const auto& [data, list] : items) json["data"][data] = hash_of(list);
+  return json;
+}
+
+// Rank 0 hears from all others before anything is written or computed. Throws Error naming what differs.
+void agree(Ranks& ranks, const RunIdentity& identity) {
+  if (ranks.count() == 1) return;
+  const Json own = compared(identity);
+  if (!ranks.leads()) return ranks.send(0, own.dump());
+  for (int other = 1; other < ranks.count(); ++other) {
+    const RankMessage message = ranks.receive();
+    const Json theirs = parse_json(message.text, "message of a rank");
+    if (const std::string differences = settings_difference(own, theirs); !differences.empty()) {
+      fail("rank {} has other inputs than rank 0: {} on rank {}", message.from, differences, message.from);
+    }
+  }
+}
+
+// From rank 0 to all: where the run lies and what was gathered for it.
+Json share(Ranks& ranks, const Json& from_lead) {
+  if (ranks.count() == 1) return from_lead;
+  if (!ranks.leads()) return parse_json(ranks.receive().text, "message of rank 0");
+  for (int other = 1; other < ranks.count(); ++other) ranks.send(other, from_lead.dump());
+  return from_lead;
+}
+
+EvalJob make_job(const TracingModel& model, PlannedItem planned) {
+  EvalJob job;
+  job.prompt = model.prompt(planned.item, planned.place);
+  job.example = model.example(planned.item, planned.place);
+  job.key = std::move(planned.key);
+  job.number = planned.number;
+  job.variant = planned.variant;
+  return job;
+}
+
+// What the jobs are answered from; jobs of interventions share what they are answered from.
+void store_inputs(RunStore& store, const std::vector<EvalJob>& jobs, const RunSettings& settings) {
+  std::vector<RunInput> inputs;
+  std::vector<std::pair<RunKey, std::vector<Index>>> ids;
+  for (const EvalJob& job : jobs) {
+    const QaItem& item = job.example.item;
+    inputs.push_back({.data = job.key.data,
+                      .condition = job.key.condition,
+                      .sample = job.key.sample,
+                      .question = item.question,
+                      .answers = item.answers,
+                      .passages = item.passages});
+    const std::vector<TokenId>& prompt = job.example.prompt.ids;
+    if (settings.log_ids) ids.emplace_back(job.key, std::vector<Index>(prompt.begin(), prompt.end()));
+  }
+  store.add_inputs(inputs);
+  if (!ids.empty()) store.add_prompt_ids(ids);
 }
 
 SampleKey seen_key(const SampleResult& r) {
@@ -25,22 +90,60 @@ SampleKey seen_key(const SampleResult& r) {
           .question = r.question};
 }
 
+void answer_with(Ranks& ranks, const RunSettings& settings, const RunWork& work, const NamedModel& named,
+                 const Fitting& fitting, RunStore* store, RunObserver& observer) {
+  const TracingModel model(settings.model(named.given, ranks.local_rank()), settings.sampler_of(named.given),
+                           {}, settings.prompt_of(named.given), &observer);
+  if (ranks.leads()) observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
+  if (work.prepare) work.prepare(model);
+  RunPlan plan = work.plan(named);
+  fitting.apply(plan);
+  EvalModel answering{.variants = {}, .trace = work.trace};
+  for (const RunVariant& v : plan.variants) {
+    answering.variants.push_back(model.variant(v.sampler, v.intervention));
+  }
+  std::vector<EvalJob> jobs;
+  for (PlannedItem& item : plan.items) jobs.push_back(make_job(model, std::move(item)));
+  if (store != nullptr) store_inputs(*store, jobs, settings);
+  if (ranks.leads()) observer.begin(model.name(), std::ssize(jobs));
+  evaluate_on(ranks, answering, std::move(jobs), settings.batch_size, store,
+              [&](Index done) { observer.advance(done); });
+}
+
 }  // namespace
 
-std::unique_ptr<RunStore> answer_all(Ranks& ranks, const RunSettings& settings, const Json& described,
-                                     const RunWork& work, RunObserver& observer) {
-  std::unique_ptr<RunStore> store = ranks.leads() ? open_store(settings, described) : nullptr;
-  for (const std::string& name : settings.models) {
-    const TracingModel model(settings.model(name, ranks.local_rank()), settings.sampler, {}, settings.prompt,
-                             &observer);
-    if (ranks.leads()) observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
-    RunPlan plan = work.plan(model);
-    if (ranks.leads()) observer.begin(model.name(), std::ssize(plan.jobs));
-    evaluate_on(ranks, {.variants = std::move(plan.sources), .trace = work.trace}, std::move(plan.jobs),
-                settings.batch_size, store.get(), [&](Index done) { observer.advance(done); });
+std::unique_ptr<RunStore> answer_all(Ranks& ranks, RunSettings& settings, const RunWork& work,
+                                     RunObserver& observer) {
+  agree(ranks, work.identity);
+  std::unique_ptr<RunStore> store;
+  Json shared;
+  if (ranks.leads()) {
+    settings.output = place_of_run(settings, work.identity, observer);
+    store = open_store(settings, work.identity);
+    if (!store->done().empty()) {
+      observer.note(
+          fmt::format("{}: {} samples were there already", store->path().string(), store->done().size()));
+    }
+    store->add_session(describe_session(settings, ranks.count()));
+    shared = {{"output", settings.output.string()}, {"gathered", work.gather ? work.gather(*store) : Json()}};
+  }
+  shared = share(ranks, shared);
+  settings.output = shared["output"].get<std::string>();
+  if (work.take) work.take(shared["gathered"]);
+  const std::vector<NamedModel> models = read_models(settings);
+  const Fitting fitting = fit_prompts(settings, models, work.plan, ranks.leads() ? &observer : nullptr);
+  for (const NamedModel& named : models) {
+    answer_with(ranks, settings, work, named, fitting, store.get(), observer);
   }
   if (ranks.leads()) observer.end();
   return store;
+}
+
+std::vector<std::string> models_of(const RunStore& store) {
+  std::vector<std::string> names;
+  const Json settings = store.settings();
+  for (const auto& [name, described] : settings["models"].items()) names.push_back(name);
+  return names;
 }
 
 SampleTable seen_table(const RunStore& store) {
@@ -62,19 +165,9 @@ SampleTable seen_layer_means(const RunStore& store) {
   return table;
 }
 
-void write_samples(const RunSettings& settings, const std::vector<SampleResult>& results) {
-  if (settings.log_samples) {
-    write_file_atomically(settings.output / "samples.jsonl", samples_jsonl(results));
-  }
-}
-
-EvalJob make_job(const TracingModel& model, RunKey key, Index number, const QaItem& item, QueryPlace place) {
-  EvalJob job;
-  job.key = std::move(key);
-  job.number = number;
-  job.example = model.example(item, place);
-  job.prompt = model.prompt(item, place);
-  return job;
+void write_samples(const RunSettings& settings, const RunStore& store) {
+  if (!settings.log_samples && !settings.log_ids) return;
+  write_file_atomically(settings.output / "samples.jsonl", samples_jsonl(RunReader(store.path())));
 }
 
 }  // namespace buoy

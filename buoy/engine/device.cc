@@ -27,6 +27,11 @@ std::optional<int> choose_card(const DeviceSettings& settings) {
   return card;
 }
 
+bool takes_bf16(const DeviceSettings& settings, Index weight_bytes) {
+  return settings.dtype == ComputeType::kBf16 ||
+         (settings.dtype == ComputeType::kAuto && weight_bytes > kLargeModel);
+}
+
 int threads_of(const DeviceSettings& settings) {
   return settings.threads == 0 ? available_threads() : settings.threads;
 }
@@ -48,9 +53,8 @@ std::unique_ptr<Backend> make_backend(const DeviceSettings& settings, Index weig
       if (settings.device == Device::kCuda) fail_usage("threads have no effect on device cuda");
       warn(warnings, "threads have no effect on the card that was found; device cpu computes without it");
     }
-    const bool bf16 = settings.dtype == ComputeType::kBf16 ||
-                      (settings.dtype == ComputeType::kAuto && weight_bytes > kLargeModel);
-    return make_cuda_backend({.dtype = bf16 ? DType::kBf16 : DType::kF32, .card = *card});
+    return make_cuda_backend(
+        {.dtype = takes_bf16(settings, weight_bytes) ? DType::kBf16 : DType::kF32, .card = *card});
   }
   const bool reference = settings.device == Device::kReference;
   if (settings.dtype == ComputeType::kBf16) {
@@ -61,6 +65,11 @@ std::unique_ptr<Backend> make_backend(const DeviceSettings& settings, Index weig
     return make_reference_backend();
   }
   return make_cpu_backend({.threads = threads_of(settings), .widen = widen});
+}
+
+DeviceClass device_class(const DeviceSettings& settings, Index weight_bytes) {
+  if (choose_card(settings)) return {"cuda", takes_bf16(settings, weight_bytes) ? "bf16" : "f32"};
+  return {settings.device == Device::kReference ? "reference" : "cpu", "f32"};
 }
 
 std::string describe_device(const Backend& backend, const DeviceSettings& settings) {

@@ -32,6 +32,13 @@ inline constexpr Index kLargeModel = Index{4} << 30;
 std::unique_ptr<Backend> make_backend(const DeviceSettings& settings, Index weight_bytes,
                                       Widen widen = Widen::kOnce, const WarningSink& warnings = {});
 
+// What decides the bits of a result: "cpu", "cuda" or "reference", and "f32" or "bf16".
+struct DeviceClass {
+  std::string device, dtype;
+};
+// What make_backend() would take, without making it. Throws Error for a card that is not there.
+DeviceClass device_class(const DeviceSettings& settings, Index weight_bytes);
+
 // "cpu, f32, 2 threads", "NVIDIA H200, bf16": what a run says before it begins.
 std::string describe_device(const Backend& backend, const DeviceSettings& settings);
 

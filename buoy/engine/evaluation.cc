@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "buoy/base/error.h"
-#include "buoy/corpus/collection.h"
+#include "buoy/engine/retrieval.h"
+#include "buoy/engine/run_tables.h"
 #include "buoy/io/json.h"
 
 namespace buoy {
@@ -22,33 +23,25 @@ std::vector<Condition> read_conditions(const EvaluationSettings& settings) {
   return conditions;
 }
 
-// Passages from the collection, best first.
-Retrieve retriever(std::optional<Collection>& collection) {
-  return [&collection](const std::string& question, Index top) {
-    std::vector<QaPassage> passages;
-    for (const Hit& hit : collection->search(question, top)) {
-      passages.push_back({.title = hit.document.title, .text = hit.document.text});
-    }
-    return passages;
-  };
-}
-
 // Everything that a run works on, the same on every rank.
 struct EvaluationPlan {
   std::vector<NamedItems> data;
   std::vector<Condition> conditions;
-  std::optional<Collection> collection;
+  Retrieved retrieved;  // for the condition that retrieves
 };
 
-Json described(const EvaluationSettings& settings, const EvaluationPlan& plan) {
-  Json json = describe_run(settings.run, plan.data);
-  for (const Condition& c : plan.conditions) json["passages"].push_back(c.name());
-  if (plan.collection) {
-    json["collection"] = {{"name", plan.collection->path().filename().string()},
-                          {"documents", plan.collection->count()}};
+RunIdentity identify(const EvaluationSettings& settings, const EvaluationPlan& plan) {
+  Json json = describe_run(settings.run);
+  json["verb"] = "eval";
+  for (const NamedItems& set : plan.data) json["data"][set.name] = "by item";
+  for (const Condition& c : plan.conditions) {
+    const bool retrieves = c.kind == Condition::Kind::kRetrieved;
+    json["passages"][c.name()] = retrieves ? settings.collection.filename().string() : "";
   }
   if (settings.trace) json["trace"] = to_json(*settings.trace);
-  return json;
+  return {.settings = std::move(json),
+          .growing = {"models", "data", "passages"},
+          .items = identify_items(plan.data)};
 }
 
 // Where no item has passages, "given" and "first 3" are what "none" is, and that is run once.
@@ -60,62 +53,79 @@ bool repeats_none(const EvaluationPlan& plan, const NamedItems& set, const Condi
          std::ranges::any_of(plan.conditions, is_none) && std::ranges::all_of(set.items, has_none);
 }
 
-void tell_repeats(const EvaluationPlan& plan, RunObserver& observer) {
+// What conditions that take an item's own passages find of them.
+void tell_missing(const EvaluationPlan& plan, RunObserver& observer) {
+  using enum Condition::Kind;
   for (const NamedItems& set : plan.data) {
+    const auto bare =
+        std::ranges::count_if(set.items, [](const QaItem& item) { return item.passages.empty(); });
     for (const Condition& c : plan.conditions) {
+      if (bare == 0 || (c.kind != kGiven && c.kind != kFirst)) continue;
       if (repeats_none(plan, set, c)) {
         observer.warn(fmt::format("{}: no item has passages: {} would repeat none and is left out", set.name,
                                   c.name()));
+      } else {
+        observer.warn(fmt::format("{}: {} of {} items have no passages: under {} they are asked without any",
+                                  set.name, bare, set.items.size(), c.name()));
       }
     }
   }
 }
 
-RunPlan plan_jobs(const TracingModel& model, EvaluationPlan& plan) {
-  RunPlan run{.sources = {model.source()}, .jobs = {}};
-  const Retrieve retrieve = retriever(plan.collection);
+RunPlan plan_questions(const EvaluationSettings& settings, const NamedModel& model,
+                       const EvaluationPlan& plan) {
+  RunPlan run{.variants = {{.sampler = settings.run.sampler_of(model.given)}}, .items = {}};
   for (const NamedItems& set : plan.data) {
     for (const Condition& condition : plan.conditions) {
       if (repeats_none(plan, set, condition)) continue;
       for (std::size_t i = 0; i < set.items.size(); ++i) {
-        run.jobs.push_back(make_job(model, {model.name(), set.name, condition.name(), set.items[i].id},
-                                    static_cast<Index>(i), under(condition, set.items[i], retrieve)));
+        const QaItem& item = set.items[i];
+        const Retrieve retrieve = [&](const std::string&, Index) {
+          return plan.retrieved.at({set.name, item.id});
+        };
+        run.items.push_back({.key = {model.name, set.name, condition.name(), item.id},
+                             .number = static_cast<Index>(i),
+                             .item = under(condition, item, retrieve)});
       }
     }
   }
   return run;
 }
 
+// Rank 0 retrieves, all ranks take what it found.
+void retrieve_for_all(const EvaluationSettings& settings, EvaluationPlan& plan, RunWork& work) {
+  if (settings.collection.empty()) return;
+  work.gather = [&](RunStore& store) {
+    return to_json(retrieve_once(store, plan.conditions.back(), settings.collection, plan.data));
+  };
+  work.take = [&](const Json& gathered) { plan.retrieved = retrieved_from_json(gathered); };
+}
+
 }  // namespace
 
 std::optional<EvaluatedRun> run_evaluation(Ranks& ranks, const EvaluationSettings& settings,
                                            RunObserver& observer) {
-  const std::vector<NamedModel> models = read_models(settings.run);
   const auto warn = [&](const std::string& line) { observer.warn(line); };
-  EvaluationPlan plan{.data = read_data(settings.run.data, settings.run.places, warn),
+  EvaluationPlan plan{.data = read_data(settings.run.data, settings.run.places, warn, &observer),
                       .conditions = read_conditions(settings),
-                      .collection = {}};
-  if (!settings.collection.empty()) plan.collection.emplace(settings.collection);
-  if (ranks.leads()) tell_repeats(plan, observer);
+                      .retrieved = {}};
+  if (ranks.leads()) tell_missing(plan, observer);
   RunWork work;
-  work.plan = [&](const TracingModel& model) { return plan_jobs(model, plan); };
+  work.identity = identify(settings, plan);
+  work.plan = [&](const NamedModel& model) { return plan_questions(settings, model, plan); };
+  retrieve_for_all(settings, plan, work);
   if (settings.trace) work.trace = &*settings.trace;
-  const std::unique_ptr<RunStore> store =
-      answer_all(ranks, settings.run, described(settings, plan), work, observer);
+  RunSettings run = settings.run;
+  const std::unique_ptr<RunStore> store = answer_all(ranks, run, work, observer);
   if (!store) return std::nullopt;
-  ScoreOrder order;
-  for (const NamedModel& m : models) order.models.push_back(m.name);
-  for (const NamedItems& d : plan.data) order.data.push_back(d.name);
-  for (const Condition& c : plan.conditions) order.conditions.push_back(c.name());
-  EvaluatedRun made;
-  made.results = store->results();
-  made.table = make_score_table(made.results, order);
-  made.data = std::move(plan.data);
+  EvaluatedRun made{.output = run.output, .data = std::move(plan.data), .results = store->results()};
+  made.table = make_score_table(made.results, order_of_run(store->settings()));
+  made.about = about_run(RunReader(store->path())).dump();
   if (settings.trace) {
     made.seen = seen_table(*store);
     made.seen_layer_means = seen_layer_means(*store);
   }
-  write_samples(settings.run, made.results);
+  write_samples(run, *store);
   return made;
 }
 

@@ -19,9 +19,11 @@ struct EvaluationSettings {
 };
 
 struct EvaluatedRun {
+  std::filesystem::path output;  // where it was kept
   std::vector<NamedItems> data;
   std::vector<SampleResult> results;
   ScoreTable table;
+  std::string about;                   // JSON: settings, sessions, collections: see about_run()
   SampleTable seen, seen_layer_means;  // where attention was traced
 };
 

@@ -6,6 +6,7 @@
 #include "buoy/base/error.h"
 #include "buoy/engine/intervention_run.h"
 #include "buoy/io/json.h"
+#include "buoy/model/fingerprint.h"
 
 namespace buoy {
 namespace {
@@ -100,7 +101,7 @@ Json to_json(const InterventionChoice& choice) {
           {"anchors_from", choice.from == AnchorsFrom::kPreviousStep ? "previous" : "same"},
           {"spare_evidence", choice.spare_evidence},
           {"pin_epsilon", choice.epsilon},
-          {"rank_data", choice.rank_data.string()},
+          {"rank_data", choice.rank_data.empty() ? "" : fingerprint_file(choice.rank_data)},
           {"rank_items", choice.rank_items}};
 }
 

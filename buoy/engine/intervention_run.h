@@ -65,6 +65,7 @@ struct InterventionRunSettings {
 };
 
 struct IntervenedRun {
+  std::filesystem::path output = {};  // where it was kept
   std::vector<NamedItems> data;
   InterventionResult result;
 };

@@ -27,7 +27,9 @@ RunSettings small_run(const fs::path& output) {
 }
 
 Json described(const RunSettings& run) {
-  return describe_run(run, read_data(run.data, run.places, {}));
+  Json json = describe_run(run);
+  json["data"] = describe_data(read_data(run.data, run.places, {}));
+  return json;
 }
 
 // Stops after so many passes.
@@ -83,6 +85,18 @@ TEST(DescribeRun, SeesWhatDecidesAnAnswer) {
   expect_new("the sampler");
   run.data.limit = 2;
   expect_new("the limit");
+  run.prompt.answer_end = AnswerEnd::kNone;
+  expect_new("where an answer ends");
+  run.device = {.device = Device::kReference};
+  expect_new("the device");
+  const std::string data = read_file(source_path("data/micro_test.jsonl"));
+  write_file_atomically(directory / "micro_test.jsonl", data);
+  run.data.files = {directory / "micro_test.jsonl"};
+  EXPECT_FALSE(hashes.insert(hash_of(described(run))).second) << "the same items elsewhere";
+  std::string edited = data;
+  edited.replace(edited.find("\"question\":\"") + 12, 1, "w");
+  write_file_atomically(directory / "micro_test.jsonl", edited);
+  expect_new("an edited item");
 }
 
 TEST(Evaluation, StopsBetweenPassesAndGoesOnWithTheSameAnswers) {

@@ -56,7 +56,9 @@ StressPlan make_plan(const Ranks& ranks, const StressRunSettings& settings,
 }
 
 Json described(const StressRunSettings& settings, const StressPlan& plan) {
-  Json json = describe_run(settings.run, plan.data);
+  Json json = describe_run(settings.run);
+  json["verb"] = "stress";
+  json["data"] = describe_data(plan.data);
   json["passages"] = settings.stress.passages;
   json["seed"] = settings.stress.seed;
   for (const Sweep& sweep : plan.sweeps) {
@@ -77,7 +79,7 @@ void check_samplers(const StressRunSettings& settings, const StressPlan& plan,
     for (const StressLevel& level : sweep.levels) {
       std::vector<std::string> left_out;
       for (const NamedModel& m : models) {
-        if (!sampler_at(settings.run.sampler, level, m.config)) left_out.push_back(m.name);
+        if (!sampler_at(settings.run.sampler_of(m.given), level, m.config)) left_out.push_back(m.name);
       }
       const std::string names = fmt::format("{}", fmt::join(left_out, ", "));
       if (left_out.size() == models.size()) fail_usage("{} means nothing to {}", level.name(), names);
@@ -90,10 +92,10 @@ void check_samplers(const StressRunSettings& settings, const StressPlan& plan,
 
 class Planner {
  public:
-  Planner(const StressRunSettings& settings, const StressPlan& plan, const TracingModel& model)
+  Planner(const StressRunSettings& settings, const StressPlan& plan, const NamedModel& model)
       : settings_(settings), plan_(plan), model_(model) {}
 
-  RunPlan jobs() {
+  RunPlan items() {
     for (const Sweep& sweep : plan_.sweeps) {
       const StressPool pool(sweep.data->items);
       for (const StressLevel& level : sweep.levels) add_level(sweep, level, pool);
@@ -103,7 +105,8 @@ class Planner {
 
  private:
   void add_level(const Sweep& sweep, const StressLevel& level, const StressPool& pool) {
-    const std::optional<SamplerSettings> sampler = sampler_at(settings_.run.sampler, level, model_.config());
+    const std::optional<SamplerSettings> sampler =
+        sampler_at(settings_.run.sampler_of(model_.given), level, model_.config);
     if (!sampler) return;
     const std::vector<QaItem> items = items_at(sweep, level, pool);
     const QueryPlace place = query_place(level);
@@ -112,11 +115,13 @@ class Planner {
       const InterventionSettings* intervention = v == 0 ? nullptr : &all[v - 1];
       const Index variant = variant_of(level, *sampler, intervention);
       const std::string name =
-          intervention ? intervened_name(model_.name(), intervention->name()) : model_.name();
+          intervention ? intervened_name(model_.name, intervention->name()) : model_.name;
       for (std::size_t i = 0; i < items.size(); ++i) {
-        made_.jobs.push_back(make_job(model_, {name, sweep.data->name, level.name(), items[i].id},
-                                      sweep.chosen[i], items[i], place));
-        made_.jobs.back().variant = variant;
+        made_.items.push_back({.key = {name, sweep.data->name, level.name(), items[i].id},
+                               .number = sweep.chosen[i],
+                               .item = items[i],
+                               .place = place,
+                               .variant = variant});
       }
     }
   }
@@ -142,27 +147,27 @@ class Planner {
                    const InterventionSettings* intervention) {
     const bool own = level.stressor->target == StressTarget::kSampler;
     const std::pair key(own ? level.name() : "", intervention);
-    const auto [at, is_new] = variants_.try_emplace(key, std::ssize(made_.sources));
-    if (is_new) made_.sources.push_back(model_.variant(sampler, intervention));
+    const auto [at, is_new] = variants_.try_emplace(key, std::ssize(made_.variants));
+    if (is_new) made_.variants.push_back({.sampler = sampler, .intervention = intervention});
     return at->second;
   }
 
   const StressRunSettings& settings_;
   const StressPlan& plan_;
-  const TracingModel& model_;
+  const NamedModel& model_;
   RunPlan made_;
   std::map<std::pair<std::string, const InterventionSettings*>, Index> variants_;
 };
 
-StressResult result_of(const StressPlan& plan, const std::vector<NamedModel>& models,
+StressResult result_of(const StressPlan& plan, const std::vector<std::string>& models,
                        const std::vector<SampleResult>& results) {
   StressOrder order;
-  for (const NamedModel& m : models) {
-    order.models.push_back(m.name);
+  for (const std::string& model : models) {
+    order.models.push_back(model);
     for (const InterventionCondition& i : plan.interventions.named) {
       if (i.name == kNoIntervention) continue;
-      order.models.push_back(intervened_name(m.name, i.name));
-      order.interventions.push_back({m.name, i.name, i.control});
+      order.models.push_back(intervened_name(model, i.name));
+      order.interventions.push_back({model, i.name, i.control});
     }
   }
   for (const NamedItems& set : plan.data) order.data.push_back({.name = set.name, .items = set.items});
@@ -175,23 +180,24 @@ StressResult result_of(const StressPlan& plan, const std::vector<NamedModel>& mo
 
 }  // namespace
 
-std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunSettings& settings,
-                                      RunObserver& observer) {
+std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunSettings& given, RunObserver& observer) {
+  StressRunSettings settings = given;
   const std::vector<NamedModel> models = read_models(settings.run);
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
   StressPlan plan = make_plan(ranks, settings, models, warnings);
   if (ranks.leads()) check_samplers(settings, plan, models, warnings);
   RunWork work;
-  work.plan = [&](const TracingModel& model) {
+  work.identity = {.settings = described(settings, plan), .growing = {"models"}};
+  work.prepare = [&](const TracingModel& model) {
     rank_heads(model, plan.held_out, settings.run.batch_size, plan.interventions.settings, observer);
-    return Planner(settings, plan, model).jobs();
   };
-  const std::unique_ptr<RunStore> store =
-      answer_all(ranks, settings.run, described(settings, plan), work, observer);
+  work.plan = [&](const NamedModel& model) { return Planner(settings, plan, model).items(); };
+  const std::unique_ptr<RunStore> store = answer_all(ranks, settings.run, work, observer);
   if (!store) return std::nullopt;
   const std::vector<SampleResult> results = store->results();
-  write_samples(settings.run, results);
-  StressedRun made{.data = {}, .result = result_of(plan, models, results)};
+  write_samples(settings.run, *store);
+  StressedRun made{
+      .output = settings.run.output, .data = {}, .result = result_of(plan, models_of(*store), results)};
   made.data = std::move(plan.data);
   return made;
 }

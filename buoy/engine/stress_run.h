@@ -18,6 +18,7 @@ struct StressRunSettings {
 };
 
 struct StressedRun {
+  std::filesystem::path output = {};  // where it was kept
   std::vector<NamedItems> data;
   StressResult result;
 };

@@ -1,8 +1,14 @@
 #include "buoy/engine/trace_run.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
+
+#include <fmt/ranges.h>
 
 #include "buoy/base/error.h"
+#include "buoy/engine/long_prompts.h"
+#include "buoy/io/json.h"
 
 namespace buoy {
 namespace {
@@ -14,6 +20,50 @@ struct TraceJob {
   fs::path path;
 };
 
+// Examples that leave room for the answer; the others as the settings say, and told of.
+class FittingExamples {
+ public:
+  FittingExamples(const TraceRunSettings& settings, const TracingModel& model)
+      : settings_(settings), model_(model), limit_(model.config().context - settings.sampler.gen_length) {}
+
+  // Nothing where it is to be left out.
+  std::optional<TraceExample> of(const QaItem& item) {
+    TraceExample example = model_.example(item);
+    if (fits(example)) return example;
+    found_.push_back(fmt::format("{} has {} tokens", quote(item.id), example.prompt.ids.size()));
+    if (settings_.too_long != TooLong::kCut) return std::nullopt;
+    QaItem shorter = item;
+    const auto cut = cut_to_fit(item.passages, [&](const std::vector<QaPassage>& passages) {
+      shorter.passages = passages;
+      return fits(model_.example(shorter));
+    });
+    if (!cut) fail("{}, {} fit, and nothing is left to cut", found_.back(), limit_);
+    shorter.passages = *cut;
+    return model_.example(shorter);
+  }
+
+  void tell(RunObserver& observer) const {
+    if (found_.empty()) return;
+    constexpr std::size_t kListed = 10;
+    const std::string list = fmt::format(
+        "{} prompt{} too long, {} tokens fit: {}{}", found_.size(), found_.size() == 1 ? " is" : "s are",
+        limit_, fmt::join(std::span(found_).first(std::min(found_.size(), kListed)), "; "),
+        found_.size() > kListed ? "; …" : "");
+    if (settings_.too_long == TooLong::kFail)
+      fail("{}. --too-long skip leaves them out, --too-long cut shortens their passages", list);
+    observer.warn(
+        fmt::format("{}: {}", settings_.too_long == TooLong::kSkip ? "left out" : "passages are cut", list));
+  }
+
+ private:
+  bool fits(const TraceExample& example) const { return std::ssize(example.prompt.ids) <= limit_; }
+
+  const TraceRunSettings& settings_;
+  const TracingModel& model_;
+  Index limit_;
+  std::vector<std::string> found_;
+};
+
 std::vector<TraceJob> plan_traces(const TraceRunSettings& settings, const TracingModel& model,
                                   RunObserver& observer) {
   std::vector<TraceJob> jobs;
@@ -21,10 +71,15 @@ std::vector<TraceJob> plan_traces(const TraceRunSettings& settings, const Tracin
     const fs::path path = settings.output / trace_file_name(model.name(), example.item.id);
     jobs.push_back({std::move(example), path});
   };
-  for (const fs::path& file : settings.data.files) {
+  FittingExamples fitting(settings, model);
+  if (!settings.data.files.empty()) {
     const auto warn = [&](const std::string& line) { observer.warn(line); };
-    const DatasetOptions reading{.format = settings.data.format, .limit = settings.data.limit};
-    for (const QaItem& item : read_dataset(file, reading, warn)) add(model.example(item));
+    for (const NamedItems& set : read_data(settings.data, settings.model.places, warn)) {
+      for (const QaItem& item : set.items) {
+        if (std::optional<TraceExample> example = fitting.of(item)) add(std::move(*example));
+      }
+    }
+    fitting.tell(observer);
   }
   for (const std::string& text : settings.prompts) {
     TraceExample example = model.example(text);

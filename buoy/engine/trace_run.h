@@ -19,6 +19,7 @@ struct TraceRunSettings {
   Index batch_size = 4;
   std::filesystem::path output;  // a directory, or NAME.npz where there is one example
   bool overwrite = false;        // replace traces that are there; without, they are kept
+  TooLong too_long = TooLong::kFail;
 };
 
 // Throws Error, also for a trace that is there and was made by another model or with other settings,

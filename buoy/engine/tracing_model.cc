@@ -5,6 +5,7 @@
 #include "buoy/base/error.h"
 #include "buoy/base/version.h"
 #include "buoy/io/file_name.h"
+#include "buoy/io/hash.h"
 #include "buoy/io/json.h"
 #include "buoy/model/fingerprint.h"
 
@@ -20,6 +21,12 @@ const ModelSettings& checked(const ModelSettings& settings, const RecordSettings
     fail("{}: has no tokenizer files, which a trace needs", directory.string());
   check_layers(record.layers, read_model_config(directory, settings.family).L);
   return settings;
+}
+
+std::string hash_of_text(const std::string& text) {
+  Hasher hasher;
+  hasher.add(text);
+  return hasher.hex();
 }
 
 WarningSink sink_of(RunObserver* observer) {
@@ -41,20 +48,34 @@ std::string choose_template(const std::string& wanted, const fs::path& directory
   return found->get<std::string>();
 }
 
+QuestionPrompt choose_prompt(const PromptSettings& settings, const fs::path& directory) {
+  QuestionPrompt made{.words = PromptTemplate::find(choose_template(settings.prompt_template, directory)),
+                      .chat = {}};
+  if (made.words.raw() && settings.chat == Chat::kOn) {
+    fail_usage("template {} is the whole prompt: it has no use for the chat template", made.words.name());
+  }
+  if (!made.words.raw()) made.chat = choose_chat_template(directory, settings.chat, settings.date);
+  return made;
+}
+
+std::string exact_prompt(const QuestionPrompt& prompt, const QaItem& item, QueryPlace place) {
+  const std::string text = prompt.words.render(item, place).text;
+  if (!prompt.chat) return text;
+  return prompt.chat->render({{.role = "user", .content = text}}, GenerationPrompt::kAdd);
+}
+
 TracingModel::TracingModel(const ModelSettings& settings, const SamplerSettings& sampler,
                            const RecordSettings& record, const PromptSettings& prompt, RunObserver* observer)
     : model_(checked(settings, record), sink_of(observer)),
-      template_(PromptTemplate::find(choose_template(prompt.prompt_template, model_.directory()))) {
-  if (template_.raw() && prompt.chat == Chat::kOn) {
-    fail_usage("template {} is the whole prompt: it has no use for the chat template", template_.name());
-  }
-  chat_ = choose_chat_template(model_.directory(), prompt.chat, prompt.date);
+      prompt_(choose_prompt(prompt, model_.directory())),
+      chat_(choose_chat_template(model_.directory(), prompt.chat, prompt.date)) {
   Json described = {{"sampler", to_json(sampler, config())},
-                    {"template", template_.name()},
-                    {"chat_template", question_chat() != nullptr},
+                    {"template", prompt_.words.name()},
+                    {"template_hash", hash_of_text(prompt_.words.source())},
+                    {"chat_template", prompt_.chat.has_value()},
                     {"backend", model_.backend().name()},
                     {"record", to_json(record)}};
-  if (question_chat() != nullptr && question_chat()->asks_for_date()) described["date"] = chat_->date();
+  if (prompt_.chat && prompt_.chat->asks_for_date()) described["date"] = prompt_.chat->date();
   if (config().told_family) described["family"] = config().family->key;
   source_.emplace(
       TraceSource{.model = model_.model(),
@@ -65,7 +86,8 @@ TracingModel::TracingModel(const ModelSettings& settings, const SamplerSettings&
                   .model_hash = fingerprint_model(model_.directory(), Checkpoint::open(model_.directory())),
                   .tokenizer_hash = fingerprint_tokenizer(model_.directory()),
                   .buoy_version = std::string(version()),
-                  .settings = described.dump()});
+                  .settings = described.dump(),
+                  .answer_end = prompt.answer_end});
   if (observer != nullptr) source_->cancelled = [observer] { return observer->cancelled(); };
 }
 
@@ -78,12 +100,13 @@ TraceSource TracingModel::variant(const SamplerSettings& sampler,
 }
 
 TraceExample TracingModel::example(const QaItem& item, QueryPlace place) const {
-  return {.prompt = tokenize_prompt(model_.tokenizer(), template_.render(item, place), question_chat()),
+  return {.prompt = tokenize_prompt(model_.tokenizer(), prompt_.words.render(item, place),
+                                    prompt_.chat ? &*prompt_.chat : nullptr),
           .item = item};
 }
 
 TraceExample TracingModel::example(const std::string& prompt) const {
-  return {.prompt = tokenize_prompt(model_.tokenizer(), plain_prompt(prompt), chat()),
+  return {.prompt = tokenize_prompt(model_.tokenizer(), plain_prompt(prompt), chat_ ? &*chat_ : nullptr),
           .item = {.id = "prompt", .question = prompt}};
 }
 

@@ -14,16 +14,28 @@
 
 namespace buoy {
 
-// How questions become prompts.
+// How questions become prompts, and what is generated an answer.
 struct PromptSettings {
   std::string prompt_template = "auto";  // a bundled name, a file, or auto: what the checkpoint says
   Chat chat = Chat::kAuto;               // kAuto: unless the template is raw
   std::string date{kDefaultDate};        // for chat templates that ask for it; see parse_date()
+  AnswerEnd answer_end = AnswerEnd::kEos;
 };
 
 // The template that "auto" stands for: what buoy.json in the checkpoint's directory says under
 // "prompt_template", else "unified".
 std::string choose_template(const std::string& wanted, const std::filesystem::path& directory);
+
+// A template's words and, where they go into one, the model's chat template.
+struct QuestionPrompt {
+  PromptTemplate words;
+  std::optional<ChatTemplate> chat;
+};
+// Throws Error for what is not there, and UsageError for a raw template that is to go into a chat template.
+QuestionPrompt choose_prompt(const PromptSettings& settings, const std::filesystem::path& directory);
+
+// The prompt of an item as the model gets it, but for the special tokens that its tokenizer adds.
+std::string exact_prompt(const QuestionPrompt& prompt, const QaItem& item, QueryPlace place);
 
 class TracingModel {
  public:
@@ -45,24 +57,21 @@ class TracingModel {
   TraceExample example(const QaItem& item, QueryPlace place = QueryPlace::kAsWritten) const;
   TraceExample example(const std::string& prompt) const;  // plain text
 
-  // The prompt of an item before a chat template is put around it.
+  // The prompt of an item as the model gets it.
   std::string prompt(const QaItem& item, QueryPlace place = QueryPlace::kAsWritten) const {
-    return template_.render(item, place).text;
+    return exact_prompt(prompt_, item, place);
   }
 
  private:
-  const ChatTemplate* chat() const { return chat_ ? &*chat_ : nullptr; }
-  // A raw template is the whole prompt of a question.
-  const ChatTemplate* question_chat() const { return template_.raw() ? nullptr : chat(); }
-
   LoadedModel model_;
-  PromptTemplate template_;
-  std::optional<ChatTemplate> chat_;
+  QuestionPrompt prompt_;
+  std::optional<ChatTemplate> chat_;  // of plain prompts
   std::optional<TraceSource> source_;
 };
 
-// "mini-mdm-q1.npz": where a model's trace of an example is kept; what cannot stand in a file's name becomes
-// "_".
+// "mini-mdm-q1.npz": where a model's trace of an example is kept. What cannot stand in a file's name becomes
+// "_", and what is too long is cut; a hash of the whole then follows, so that ids that differ have files that
+// differ.
 std::string trace_file_name(const std::string& model, const std::string& id);
 
 // Whether a trace is one of this example by this model with these settings.

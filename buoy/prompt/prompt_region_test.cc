@@ -177,6 +177,8 @@ std::string file_of(DatasetFormat format, std::vector<Sample>& samples) {
       case DatasetFormat::kHotpotqa:
         list.push_back(hotpotqa_record(sample));
         break;
+      default:  // those of dataset_public_test.cc
+        break;
     }
   }
   if (format == DatasetFormat::kSquad) return Json({{"data", list}}).dump();

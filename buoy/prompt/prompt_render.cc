@@ -149,7 +149,7 @@ class PromptWriter {
       // Blocks of passages that follow one another stay apart: each runs over all passages.
       if (block.scope == Scope::kEachPassage) {
         for (Index n = 1; n <= passages; ++n) add_block(b, n);
-      } else if (block.scope == Scope::kAlways || passages > 0) {
+      } else if (block.scope == Scope::kAlways || (block.scope == Scope::kWithPassages) == (passages > 0)) {
         add_block(b, 0);
       }
     }

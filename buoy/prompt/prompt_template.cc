@@ -39,6 +39,59 @@ constexpr BundledTemplate kBundled[] = {
      .about = "the form that the scripts published with the paper look for",
      .source = "Query: {question}{if passages}\n\nPassages:{end}{for passage}\n[{number}] {text}{end}",
      .raw = false},
+    // The prompts of the evaluation published with the paper, byte for byte (tests/prompts).
+    {.name = "attention-floating-llada",
+     .about = "what the paper's evaluation asks LLaDA",
+     .source = "Use the following passages as context if they are helpful, \n"
+               "but provide a SHORT and DIRECT answer.\n\n"
+               "RULES:\n"
+               "- First, check the context passages for the answer\n"
+               "- If the context contains the answer, use it\n"
+               "- If not, use your general knowledge\n"
+               "- Answer must be 1-10 words maximum\n"
+               "- Do NOT include any explanations or extra text\n"
+               "- Do NOT repeat or summarize the passages\n\n"
+               "Context:\n"
+               "{for passage}Passage {number}:\n{text}\n\n{end}"
+               "{if passages}{else}Passage 1:\nNo relevant context available.\n\n{end}"
+               "Question: {question}\n\n"
+               "Short Answer:",
+     .raw = false},
+    {.name = "attention-floating-others",
+     .about = "what the paper's evaluation asks Dream, Llama and Qwen",
+     .source = "You are a helpful assistant that answers questions. \n\n"
+               "INSTRUCTIONS:\n"
+               "1. First, check if the answer is in the provided context passages\n"
+               "2. If the answer is in the context, use it\n"
+               "3. If the context doesn't contain the answer, use your general knowledge\n"
+               "4. Always provide a direct, concise answer (typically 1-10 words)\n"
+               "5. Do NOT include explanations, reasoning, or phrases like \"based on\" or \"according to\"\n"
+               "6. Never say \"no answer found\" - always attempt to answer using available information\n\n"
+               "Context:\n"
+               "{for passage}Passage {number}:\n{text}\n\n{end}"
+               "{if passages}{else}Passage 1:\nNo relevant context available.\n\n{end}"
+               "Here are examples showing the expected answer format:\n\n"
+               "Example 1:\n"
+               "Context:\n"
+               "Passage 1: The Eiffel Tower is located in Paris, France. It was completed in 1889.\n\n"
+               "Question: Where is the Eiffel Tower located?\n"
+               "Answer: Paris, France\n\n"
+               "Example 2:\n"
+               "Context:\n"
+               "Passage 1: Albert Einstein was born on March 14, 1879 in Ulm, Germany.\n\n"
+               "Question: When was Albert Einstein born?\n"
+               "Answer: March 14, 1879\n\n"
+               "Example 3:\n"
+               "Context:\n"
+               "Passage 1: The Great Wall of China stretches over 13,000 miles.\n\n"
+               "Question: What is the capital of Japan?\n"
+               "Answer: Tokyo\n"
+               "(Note: This answer uses general knowledge since the context doesn't contain it)\n\n"
+               "---\n\n"
+               "Now answer the following question in the same concise format:\n\n"
+               "Question: {question}\n"
+               "Answer:",
+     .raw = false},
 };
 
 }  // namespace
@@ -51,6 +104,8 @@ std::span<const BundledTemplate> bundled_templates() {
 class TemplateParser {
  public:
   TemplateParser(std::string_view source, const std::string& place) : source_(source), place_(place) {}
+
+  bool raw() const { return raw_; }
 
   std::vector<PromptTemplate::Block> parse() {
     while (at_ < source_.size()) {
@@ -91,6 +146,12 @@ class TemplateParser {
     if (name == "for passage" || name == "if passages") {
       if (scope_ != Scope::kAlways) complain("a block inside another");
       close_block(name == "for passage" ? Scope::kEachPassage : Scope::kWithPassages);
+    } else if (name == "else") {
+      if (scope_ != Scope::kWithPassages) complain("{else} outside of {if passages}");
+      close_block(Scope::kWithoutPassages);
+    } else if (name == "no chat") {
+      if (scope_ != Scope::kAlways) complain("{no chat} inside a block");
+      raw_ = true;
     } else if (name == "end") {
       if (scope_ == Scope::kAlways) complain("{end} without a block");
       close_block(Scope::kAlways);
@@ -106,7 +167,7 @@ class TemplateParser {
     } else {
       complain(fmt::format(
           "{{{}}} is unknown here; known: {{question}}, {{for passage}} with {{number}}, {{title}} and "
-          "{{text}}, {{if passages}}, {{end}}",
+          "{{text}}, {{if passages}}, {{else}}, {{end}}, {{no chat}}",
           name));
     }
     at_ = end + 1;
@@ -132,13 +193,15 @@ class TemplateParser {
   Scope scope_ = Scope::kAlways;
   std::vector<PromptTemplate::Piece> pieces_;
   std::vector<PromptTemplate::Block> blocks_;
-  bool has_question_ = false;
+  bool has_question_ = false, raw_ = false;
 };
 
 PromptTemplate PromptTemplate::parse(std::string_view source, const std::string& place) {
   if (const auto bad = find_invalid_utf8(source)) fail("{}: is not UTF-8 at byte {}", place, *bad);
   PromptTemplate made;
-  made.blocks_ = TemplateParser(source, place).parse();
+  TemplateParser parser(source, place);
+  made.blocks_ = parser.parse();
+  made.raw_ = parser.raw();
   made.name_ = place;
   made.source_ = source;
   return made;
@@ -148,7 +211,7 @@ PromptTemplate PromptTemplate::find(const std::string& name_or_path) {
   const auto found = std::ranges::find(kBundled, std::string_view(name_or_path), &BundledTemplate::name);
   if (found != std::end(kBundled)) {
     PromptTemplate made = parse(found->source, name_or_path);
-    made.raw_ = found->raw;
+    made.raw_ = made.raw_ || found->raw;
     return made;
   }
   if (!std::filesystem::exists(name_or_path)) {

@@ -12,6 +12,10 @@
 
 namespace buoy {
 
+// What a run remembers of the code that makes prompts: to be raised when the same template and item give
+// other words or other tokens than before (PromptCode.* in prompt_test.cc says when).
+inline constexpr Index kPromptCode = 1;
+
 // A stretch of a prompt. Parts follow one another without gaps.
 struct PromptPart {
   Index begin = 0, end = 0;  // code points
@@ -33,7 +37,8 @@ enum class QueryPlace { kAsWritten, kBeforePassages, kAfterPassages };
 // A prompt's own words, with places for an item's:
 //   {question}                                the question
 //   {for passage} … {end}                     once for each passage, with {number}, {title} and {text}
-//   {if passages} … {end}                     only where the item has passages
+//   {if passages} … {else} … {end}            only where the item has passages, and where it has none
+//   {no chat}                                 nothing; the text is the whole prompt even for a chat model
 //   {{ and }}                                 braces
 // Immutable.
 class PromptTemplate {
@@ -58,7 +63,7 @@ class PromptTemplate {
 
  private:
   enum class Kind { kText, kQuestion, kNumber, kTitle, kBody };
-  enum class Scope { kAlways, kWithPassages, kEachPassage };
+  enum class Scope { kAlways, kWithPassages, kWithoutPassages, kEachPassage };
   struct Piece {
     Kind kind;
     std::string text;  // of kText

@@ -1,9 +1,12 @@
 // Prompt templates and their regions in characters and in tokens.
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "buoy/base/error.h"
+#include "buoy/io/file.h"
+#include "buoy/io/hash.h"
 #include "buoy/io/json.h"
 #include "buoy/prompt/prompt_test_support.h"
 #include "buoy/prompt/tokenized_prompt.h"
@@ -43,6 +46,57 @@ TEST(PromptTemplate, MicroIsThePromptTheBundledModelsWereTrainedOn) {
   EXPECT_EQ(PromptTemplate::find("micro").render(item).text, micro_prompt(made));
   item.passages.clear();
   EXPECT_TRUE(PromptTemplate::find("micro").render(item).text.starts_with("Question: "));
+}
+
+TEST(PromptTemplate, ThePapersPromptsAreThoseOfItsScriptsByteForByte) {
+  QaItem item{.id = "1", .question = "Who wrote \"Lanterns over Quill\"?", .answers = {"Ivo Marest"}};
+  for (const char* name : {"llada", "others"}) {
+    const PromptTemplate prompt = PromptTemplate::find(fmt::format("attention-floating-{}", name));
+    EXPECT_FALSE(prompt.raw());
+    item.passages.clear();
+    EXPECT_EQ(prompt.render(item).text, read_file(source_path(fmt::format("tests/prompts/{}_0.txt", name))));
+    item.passages = {{.text = "First {text} passage."}, {.text = "Second\npassage, ünicode."}};
+    EXPECT_EQ(prompt.render(item).text, read_file(source_path(fmt::format("tests/prompts/{}_2.txt", name))));
+  }
+}
+
+TEST(PromptTemplate, HasWordsForItemsWithoutPassages) {
+  const PromptTemplate prompt =
+      PromptTemplate::parse("{if passages}With.{else}Without.{end} {question}{if passages}{else}!{end}", "t");
+  QaItem alone = kItem;
+  alone.passages.clear();
+  EXPECT_EQ(prompt.render(kItem).text, "With. " + kItem.question);
+  EXPECT_EQ(prompt.render(alone).text, "Without. " + kItem.question + "!");
+  expect_covered(prompt.render(alone));
+  EXPECT_THROW(PromptTemplate::parse("{question}{else}{end}", "t"), Error);
+  EXPECT_THROW(PromptTemplate::parse("{question}{for passage}{else}{end}", "t"), Error);
+  EXPECT_THROW(PromptTemplate::parse("{question}{if passages}{else}{else}{end}", "t"), Error);
+}
+
+TEST(PromptTemplate, SaysThatItIsTheWholePrompt) {
+  const PromptTemplate raw = PromptTemplate::parse("{no chat}Q: {question}", "t");
+  EXPECT_TRUE(raw.raw());
+  EXPECT_EQ(raw.render(kItem).text, "Q: " + kItem.question);
+  EXPECT_FALSE(PromptTemplate::parse("Q: {question}", "t").raw());
+  EXPECT_THROW(PromptTemplate::parse("{question}{if passages}{no chat}{end}", "t"), Error);
+}
+
+// Where this fails and the new prompts are meant, raise kPromptCode with the hash: runs that were begun
+// before must not be completed with other prompts.
+TEST(PromptCode, StandsForThesePromptsAndTokens) {
+  const Tokenizer tokenizer = mini_tokenizer();
+  QaItem alone = kItem;
+  alone.passages.clear();
+  Hasher hasher;
+  for (const BundledTemplate& bundled : bundled_templates()) {
+    for (const QaItem& item : {kItem, alone}) {
+      const PromptText prompt = PromptTemplate::find(std::string(bundled.name)).render(item);
+      hasher.add(prompt.text);
+      for (const TokenId id : tokenize_prompt(tokenizer, prompt, nullptr).ids) hasher.add(fmt::to_string(id));
+    }
+  }
+  EXPECT_EQ(kPromptCode, 1);
+  EXPECT_EQ(hasher.hex(), "d99dabec90a2664b729a0a04fc34131a");
 }
 
 TEST(PromptTemplate, FewshotIsUnifiedAfterThreeExamples) {

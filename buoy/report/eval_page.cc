@@ -46,6 +46,17 @@ Block score_block(const ScoreTable& table, int score) {
   return block;
 }
 
+std::vector<std::string> gain_line(const std::string& model, const std::string& condition,
+                                   const std::vector<std::optional<ScoreGain>>& gains) {
+  std::vector<std::string> line = {model, condition};
+  for (const auto& g : gains) {
+    line.push_back(g ? change_text({.mean = g->mean[0], .lo = g->low[0], .hi = g->high[0]}, Digits::kPercent)
+                     : "–");
+  }
+  line.push_back(gains.back() ? fmt::to_string(gains.back()->n) : "0");
+  return line;
+}
+
 Block gain_block(const ScoreTable& table) {
   TableBlock block{
       .caption =
@@ -54,18 +65,22 @@ Block gain_block(const ScoreTable& table) {
       .rows = {}};
   for (const std::string& column : table.columns)
     block.columns.push_back({.name = column, .kind = ColumnKind::kNumber});
+  block.columns.push_back(
+      {.name = "mean of cells", .kind = ColumnKind::kNumber, .definition = "every column counts the same"});
   block.columns.push_back({.name = "all items", .kind = ColumnKind::kNumber});
   block.columns.push_back(
       {.name = "n", .kind = ColumnKind::kNumber, .definition = "items that both conditions have"});
   for (const ScoreRow& row : table.rows) {
     if (row.gains.empty()) continue;
-    std::vector<std::string> line = {row.model, row.condition};
-    for (const auto& g : row.gains) {
-      line.push_back(
-          g ? change_text({.mean = g->mean[0], .lo = g->low[0], .hi = g->high[0]}, Digits::kPercent) : "–");
-    }
-    line.push_back(row.gains.back() ? fmt::to_string(row.gains.back()->n) : "0");
-    block.rows.push_back(std::move(line));
+    std::vector<std::optional<ScoreGain>> gains = row.gains;
+    gains.insert(gains.end() - 1, row.cell_gain);
+    block.rows.push_back(gain_line(row.model, row.condition, gains));
+  }
+  for (const GainContrast& contrast : table.contrasts) {
+    std::vector<std::optional<ScoreGain>> gains = contrast.gains;
+    gains.push_back(contrast.cell_gain);
+    gains.push_back(contrast.item_gain);
+    block.rows.push_back(gain_line("masked − autoregressive", contrast.condition, gains));
   }
   return block;
 }
@@ -175,8 +190,8 @@ void write_eval(const ScoreTable& table, const EvalReport& report, const fs::pat
   }
   page.sections.push_back(repeat_section("All numbers are in scores.csv, beside this page.", report.command));
   write_file_atomically(directory / "scores.csv", score_csv(table));
-  write_file_atomically(directory / "scores.json", score_json(table));
-  write_file_atomically(directory / "scores.tex", score_latex(table));
+  write_file_atomically(directory / "scores.json", score_json(table, report.about));
+  write_file_atomically(directory / "scores.tex", score_latex(table, report.scores));
   save_page(page, directory / "report.html");
 }
 

@@ -12,6 +12,8 @@ struct EvalReport {
   std::string title, lead, command;
   std::vector<Fact> facts;
   const SampleTable* seen = nullptr;  // what the analyses say, over layers; data = "DATASET, CONDITION"
+  std::string about = {};             // see score_json()
+  ScoreNames scores = {};             // of the LaTeX table; empty: all
 };
 
 // Draws the figure "scores" and returns the sections "scores" and, where there is a condition without

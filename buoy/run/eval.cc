@@ -74,11 +74,12 @@ SampleResult result_of(const TraceSource& source, const EvalJob& job, const Gene
   result.task = job.example.item.task;
   result.question = job.example.item.question;
   result.prompt = job.prompt;
-  result.answer = answer_text(source.tokenizer, source.model.config(), made.generated());
+  result.answer = answer_text(source, made.generated());
   result.score = score_answer(result.answer, job.example.item.answers);
   result.prompt_tokens = std::ssize(job.example.prompt.ids);
   result.steps = made.steps;
   result.commit_step = made.commit_step;
+  result.output_ids.assign(made.generated().begin(), made.generated().end());
   return result;
 }
 
@@ -118,7 +119,7 @@ std::string to_message(std::span<const SampleResult> results) {
   for (const SampleResult& r : results) {
     list.push_back({r.key.model, r.key.data, r.key.condition, r.key.sample, r.number, r.task, r.question,
                     r.prompt, r.answer, r.score.em, r.score.substring, r.score.f1, r.prompt_tokens, r.steps,
-                    r.commit_step, r.seconds, measurements_to_json(r.seen)});
+                    r.commit_step, r.seconds, measurements_to_json(r.seen), r.output_ids});
   }
   return list.dump();
 }
@@ -137,7 +138,8 @@ std::vector<SampleResult> from_message(const std::string& text) {
                        .steps = r[13],
                        .commit_step = r[14].get<std::vector<Index>>(),
                        .seconds = r[15],
-                       .seen = measurements_from_json(r[16].get<std::string>(), "message of a rank")});
+                       .seen = measurements_from_json(r[16].get<std::string>(), "message of a rank"),
+                       .output_ids = r[17].get<std::vector<Index>>()});
   }
   return results;
 }

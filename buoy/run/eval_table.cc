@@ -6,6 +6,7 @@
 #include <set>
 
 #include "buoy/base/error.h"
+#include "buoy/run/score_gain.h"
 
 namespace buoy {
 namespace {
@@ -98,6 +99,81 @@ std::optional<ScoreCell> mean_of(const std::vector<std::optional<ScoreCell>>& ce
   return mean;
 }
 
+// Scores of every item that has both conditions: with passages less without.
+using GainOf = std::map<std::pair<std::string, std::string>, ItemGain>;  // by data and sample
+
+GainOf gains_of(const std::vector<SampleResult>& results, const Columns& columns, const std::string& model,
+                const std::string& condition, const std::string& baseline) {
+  std::map<std::pair<std::string, std::string>, const SampleResult*> without;
+  for (const SampleResult& r : results) {
+    if (r.key.model == model && r.key.condition == baseline) without[{r.key.data, r.key.sample}] = &r;
+  }
+  GainOf gains;
+  for (const SampleResult& r : results) {
+    if (r.key.model != model || r.key.condition != condition) continue;
+    const auto base = without.find({r.key.data, r.key.sample});
+    if (base == without.end()) continue;
+    const AnswerScore &with = r.score, &none = base->second->score;
+    gains[{r.key.data, r.key.sample}] = {
+        .column = columns.of(r),
+        .question = r.question,
+        .value = {100 * (with.em - none.em), 100 * (with.substring - none.substring),
+                  100 * (with.f1 - none.f1)}};
+  }
+  return gains;
+}
+
+std::vector<ItemGain> values_of(const GainOf& gains) {
+  std::vector<ItemGain> values;
+  for (const auto& [key, gain] : gains) values.push_back(gain);
+  return values;
+}
+
+// No score gains more than 100 points, whatever an interval says.
+std::optional<ScoreGain> in_range(std::optional<ScoreGain> gain) {
+  for (int s = 0; gain && s < 3; ++s) {
+    gain->low[s] = std::max(-100.0, gain->low[s]);
+    gain->high[s] = std::min(100.0, gain->high[s]);
+  }
+  return gain;
+}
+
+// Mean gains of the masked models less those of the others, over items that every one of them has.
+std::vector<ItemGain> contrast_of(const std::vector<GainOf>& masked, const std::vector<GainOf>& others) {
+  std::vector<ItemGain> made;
+  const auto add = [](ItemGain& total, const ItemGain& gain, double weight) {
+    for (int s = 0; s < 3; ++s) total.value[s] += weight * gain.value[s];
+  };
+  for (const auto& [key, first] : masked.front()) {
+    const auto has_it = [&key = key](const GainOf& gains) { return gains.contains(key); };
+    if (!std::ranges::all_of(masked, has_it) || !std::ranges::all_of(others, has_it)) continue;
+    ItemGain total{.column = first.column, .question = first.question};
+    for (const GainOf& gains : masked) add(total, gains.at(key), 1 / static_cast<double>(masked.size()));
+    for (const GainOf& gains : others) add(total, gains.at(key), -1 / static_cast<double>(others.size()));
+    made.push_back(std::move(total));
+  }
+  return made;
+}
+
+void add_contrasts(const std::vector<SampleResult>& results, const Columns& columns, const ScoreOrder& order,
+                   ScoreTable& table) {
+  if (table.baseline.empty() || order.masked.empty() || order.autoregressive.empty()) return;
+  for (const std::string& condition : order.conditions) {
+    if (condition == table.baseline) continue;
+    const auto all = [&](const std::vector<std::string>& models) {
+      std::vector<GainOf> gains;
+      for (const std::string& model : models)
+        gains.push_back(gains_of(results, columns, model, condition, table.baseline));
+      return gains;
+    };
+    const std::vector<ItemGain> items = contrast_of(all(order.masked), all(order.autoregressive));
+    if (items.empty()) continue;
+    const ColumnGains gains = column_gains(items, table.columns);
+    table.contrasts.push_back(
+        {.condition = condition, .gains = gains.columns, .cell_gain = gains.cells, .item_gain = gains.items});
+  }
+}
+
 }  // namespace
 
 ScoreTable make_score_table(const std::vector<SampleResult>& results, const ScoreOrder& order) {
@@ -130,10 +206,15 @@ ScoreTable make_score_table(const std::vector<SampleResult>& results, const Scor
               gain_of(paired_differences(samples, {.a = condition, .b = table.baseline, .task = column})));
         }
         row.gains.push_back(gain_of(paired_differences(samples, {.a = condition, .b = table.baseline})));
+        row.cell_gain =
+            in_range(column_gains(values_of(gains_of(results, columns, model, condition, table.baseline)),
+                                  table.columns)
+                         .cells);
       }
       if (row.item_mean) table.rows.push_back(std::move(row));
     }
   }
+  add_contrasts(results, columns, order, table);
   return table;
 }
 

@@ -30,16 +30,27 @@ struct ScoreRow {
   std::vector<std::optional<ScoreCell>> cells;    // one per column
   std::optional<ScoreCell> cell_mean, item_mean;  // unweighted mean of the cells; over all items
   std::vector<std::optional<ScoreGain>> gains;    // over `baseline`, one per column, then over all items
+  std::optional<ScoreGain> cell_gain = {};        // of the mean of the cells
+};
+
+// How much more passages give to masked models than to autoregressive ones: the mean gain of the ones less
+// that of the others, item by item, over items that all of them answered under both conditions.
+struct GainContrast {
+  std::string condition;
+  std::vector<std::optional<ScoreGain>> gains;    // one per column
+  std::optional<ScoreGain> cell_gain, item_gain;  // of the mean of cells; over all items
 };
 
 struct ScoreTable {
-  std::vector<std::string> columns;  // datasets; a dataset of several tasks has one for each
-  std::string baseline;              // the condition that gains are measured against; empty: none
-  std::vector<ScoreRow> rows;        // in the order of models and conditions given
+  std::vector<std::string> columns;          // datasets; a dataset of several tasks has one for each
+  std::string baseline;                      // the condition that gains are measured against; empty: none
+  std::vector<ScoreRow> rows;                // in the order of models and conditions given
+  std::vector<GainContrast> contrasts = {};  // one per condition; none unless there are models of both kinds
 };
 
 struct ScoreOrder {
   std::vector<std::string> models, data, conditions;
+  std::vector<std::string> masked = {}, autoregressive = {};  // of the models, where that is known
 };
 
 // Intervals and standard errors are over items; the standard error of a mean of cells takes cells as
@@ -54,12 +65,17 @@ SampleTable answer_table(const std::vector<SampleResult>& results);
 SampleTable passage_answer_table(const std::vector<SampleResult>& results);
 
 // For a terminal; as CSV with every number; as JSON; as LaTeX in the shape of the paper's first table.
-std::string score_text(const ScoreTable& table);
+// Text and LaTeX show the scores named, in the order of kScoreNames, all where none is. `about` is a JSON
+// object whose members stand before the table's, to say where it comes from; may be empty.
+using ScoreNames = std::vector<std::string>;
+std::string score_text(const ScoreTable& table, const ScoreNames& scores = {});
 std::string score_csv(const ScoreTable& table);
-std::string score_json(const ScoreTable& table);
-std::string score_latex(const ScoreTable& table);
+std::string score_json(const ScoreTable& table, const std::string& about = "");
+std::string score_latex(const ScoreTable& table, const ScoreNames& scores = {});
 
-// One JSON line per sample: prompt, answer, scores, commit steps, timing.
-std::string samples_jsonl(const std::vector<SampleResult>& results);
+// One JSON line per sample: what it was asked, from which prompt and passages, what it answered, its scores,
+// commit steps and timing, and the settings, versions and hardware of the run. docs/eval.md names the fields.
+class RunReader;
+std::string samples_jsonl(const RunReader& run);
 
 }  // namespace buoy

@@ -11,6 +11,9 @@
 #include "buoy/io/count_syncs.h"
 #include "buoy/io/json.h"
 #include "buoy/run/eval_table.h"
+#include "buoy/run/run_identity.h"
+#include "buoy/run/run_reader.h"
+#include "buoy/run/score_gain.h"
 
 namespace buoy {
 namespace {
@@ -47,7 +50,7 @@ class Store : public testing::Test {
   void TearDown() override { fs::remove_all(directory_); }
   fs::path directory_ = fs::temp_directory_path() / ("buoy_run_" + std::to_string(::getpid()));
   fs::path path_ = directory_ / "run.db";
-  Json settings_ = {{"steps", 16}, {"data", {{"a", "x1"}}}};
+  RunIdentity settings_{.settings = {{"steps", 16}, {"data", {{"a", "x1"}}}}};
 };
 
 TEST_F(Store, GivesBackWhatWasAddedAfterReopening) {
@@ -82,10 +85,10 @@ TEST_F(Store, IsOnDiskWhenAddReturns) {
 
 TEST_F(Store, RefusesOtherSettingsAndSaysWhich) {
   { RunStore begun(path_, settings_); }
-  Json other = settings_;
-  other["steps"] = 32;
-  other["data"]["a"] = "x2";
-  other["seed"] = 1;
+  RunIdentity other = settings_;
+  other.settings["steps"] = 32;
+  other.settings["data"]["a"] = "x2";
+  other.settings["seed"] = 1;
   const std::string message = message_of([&] { RunStore(path_, other); });
   EXPECT_NE(message.find("/steps was 16, now 32; /data/a was \"x1\", now \"x2\"; /seed was absent, now 1"),
             std::string::npos)
@@ -94,8 +97,8 @@ TEST_F(Store, RefusesOtherSettingsAndSaysWhich) {
 
 TEST_F(Store, RefusesSettingsThatLackOneItWasBegunWith) {
   { RunStore begun(path_, settings_); }
-  Json other = settings_;
-  other.erase("data");
+  RunIdentity other = settings_;
+  other.settings.erase("data");
   const std::string message = message_of([&] { RunStore(path_, other); });
   EXPECT_NE(message.find("other settings: /data/a was \"x1\", now absent"), std::string::npos) << message;
 }
@@ -106,6 +109,46 @@ TEST(SettingsDifference, NamesWhatChangedWentAndCame) {
   EXPECT_EQ(settings_difference(a, b), "/x was 1, now 2; /y/w was true, now absent; /v/0 was absent, now 3");
   EXPECT_EQ(settings_difference(b, a), "/x was 2, now 1; /v/0 was 3, now absent; /y/w was absent, now true");
   EXPECT_EQ(settings_difference(a, a), "");
+}
+
+TEST_F(Store, GrowsByMembersOfWhatMayGrowAndByItems) {
+  const auto with = [](const Json& models, std::vector<RunItem> items) {
+    return RunIdentity{
+        .settings = {{"steps", 16}, {"models", models}}, .growing = {"models"}, .items = std::move(items)};
+  };
+  { RunStore begun(path_, with({{"b", 1}}, {{"set", "q1", "h1"}})); }
+  { RunStore grown(path_, with({{"a", 2}}, {{"set", "q2", "h2"}})); }
+  const RunStore again(path_, with({{"b", 1}}, {}));
+  EXPECT_EQ(again.settings()["models"].dump(), R"({"b":1,"a":2})") << "in the order they came";
+  const auto message = [&](const RunIdentity& identity) { return RunReader(path_).difference(identity); };
+  EXPECT_EQ(message(with({{"a", 3}}, {})), "other settings: /models/a was 2, now 3");
+  EXPECT_EQ(message(with({{"a", 2}}, {{"set", "q1", "other"}, {"set", "q3", "h3"}})),
+            "other data: 1 item has changed: \"q1\" of set");
+  EXPECT_EQ(message(with({{"c", 2}}, {{"else", "q1", "h"}})), "");
+}
+
+TEST_F(Store, KeepsWhatSamplesAreAnsweredFrom) {
+  RunStore store(path_, settings_);
+  RunInput input{.data = "set",
+                 .condition = "given",
+                 .sample = "item-0",
+                 .question = "Who?",
+                 .answers = {"A", "B"},
+                 .passages = {{.title = "t", .text = "x", .gold = true, .evidence = {{0, 1}}, .id = "7"}}};
+  input.passages[0].score = 1.5;
+  store.add_inputs(std::vector{input});
+  store.add_inputs(std::vector{input});
+  const RunKey key{"m", "set", "given", "item-0"};
+  store.add_prompt_ids(std::vector{std::pair(key, std::vector<Index>{5, 6})});
+  const SampleDetail detail = RunReader(directory_).detail(key);
+  EXPECT_EQ(detail.input.answers, input.answers);
+  EXPECT_EQ(detail.input.passages[0].id, "7");
+  EXPECT_EQ(detail.input.passages[0].score, 1.5);
+  EXPECT_EQ(detail.input.passages[0].evidence.size(), 1U);
+  EXPECT_EQ(detail.prompt_ids, (std::vector<Index>{5, 6}));
+  input.passages[0].text = "y";
+  EXPECT_NE(message_of([&] { store.add_inputs(std::vector{input}); }).find("\"item-0\" of set under given"),
+            std::string::npos);
 }
 
 TEST_F(Store, IsOpenOnceAtATime) {
@@ -169,6 +212,49 @@ TEST(ScoreTable, MatchesTheClosedForms) {
   EXPECT_EQ(parse_json(score_json(table), "t")["rows"][1]["cells"]["a"]["em"]["mean"], 75.0);
   EXPECT_NE(score_csv(table).find("m,given,mean of items,em,6,66.6666667,"), std::string::npos)
       << score_csv(table);
+}
+
+// One question in every cell: the mean of columns is a plain mean of independent means.
+TEST(ColumnGains, MatchTheClosedForms) {
+  std::vector<ItemGain> gains;
+  const auto add = [&](const char* column, const char* question, double value) {
+    gains.push_back({.column = column, .question = question, .value = {value, 2 * value, 0}});
+  };
+  for (int i = 0; i < 40; ++i) add("a", ("a" + std::to_string(i)).c_str(), i % 4 == 0 ? 100 : 0);
+  for (int i = 0; i < 10; ++i) add("b", ("b" + std::to_string(i)).c_str(), i % 2 == 0 ? 100 : 0);
+  const ColumnGains made = column_gains(gains, {"a", "b", "empty"});
+  EXPECT_DOUBLE_EQ(made.columns[0]->mean[0], 25);
+  EXPECT_DOUBLE_EQ(made.columns[1]->mean[0], 50);
+  EXPECT_FALSE(made.columns[2]);
+  EXPECT_DOUBLE_EQ(made.cells->mean[0], 37.5);
+  EXPECT_DOUBLE_EQ(made.cells->mean[1], 75);
+  EXPECT_DOUBLE_EQ(made.items->mean[0], 30);
+  EXPECT_EQ(made.cells->n, 50);
+  // √(25·75/40 + 50·50/10) / 2 points is the standard error; its normal interval is 1.96 of them to either
+  // side.
+  const double error = std::sqrt(25.0 * 75 / 40 + 50.0 * 50 / 10) / 2;
+  EXPECT_NEAR(made.cells->high[0] - made.cells->low[0], 2 * 1.96 * error, 0.35 * 2 * 1.96 * error);
+  EXPECT_LT(made.cells->low[0], 37.5);
+  EXPECT_GT(made.cells->high[0], 37.5);
+  EXPECT_EQ(made.cells->low[2], 0) << "all alike: no width";
+  EXPECT_EQ(made.cells->high[2], 0);
+}
+
+TEST(ColumnGains, ResampleAQuestionOfTwoColumnsAsOne) {
+  std::vector<ItemGain> apart, together;
+  for (int i = 0; i < 30; ++i) {
+    const std::string question = std::to_string(i);
+    const double value = i % 2 == 0 ? 100 : 0;
+    for (const char* column : {"a", "b"}) {
+      together.push_back({.column = column, .question = question, .value = {value, value, value}});
+      apart.push_back({.column = column, .question = column + question, .value = {value, value, value}});
+    }
+  }
+  const ScoreGain one = *column_gains(together, {"a", "b"}).cells,
+                  two = *column_gains(apart, {"a", "b"}).cells;
+  EXPECT_DOUBLE_EQ(one.mean[0], two.mean[0]);
+  // The same values twice say no more than once: the interval is wider by about √2.
+  EXPECT_NEAR((one.high[0] - one.low[0]) / (two.high[0] - two.low[0]), std::sqrt(2), 0.15);
 }
 
 TEST(AnswerTable, SaysWherePassagesChangedNoPrompt) {

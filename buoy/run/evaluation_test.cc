@@ -9,6 +9,7 @@
 #include "buoy/io/test_support.h"
 #include "buoy/model/test_support.h"
 #include "buoy/run/eval.h"
+#include "buoy/run/run_identity.h"
 #include "buoy/run/run_summary.h"
 
 namespace buoy {
@@ -47,7 +48,7 @@ class Evaluation : public testing::Test {
 
   std::map<RunKey, std::string> answers(std::vector<EvalJob> wanted, Index batch_size) {
     const TempDir directory;
-    RunStore store(directory / "run.db", Json::object());
+    RunStore store(directory / "run.db", RunIdentity{.settings = Json::object()});
     evaluate(eval_, std::move(wanted), batch_size, store, {});
     std::map<RunKey, std::string> found;
     for (const SampleResult& r : store.results()) found[r.key] = r.answer;
@@ -86,7 +87,7 @@ TEST_F(Evaluation, AnAnswerDependsNeitherOnTheBatchNorOnThePlaceInIt) {
 
 TEST_F(Evaluation, WhatIsStoredIsNotAnsweredAgain) {
   const TempDir directory;
-  RunStore store(directory / "run.db", Json::object());
+  RunStore store(directory / "run.db", RunIdentity{.settings = Json::object()});
   std::vector<EvalJob> first = jobs();
   first.resize(6);
   evaluate(eval_, first, 4, store, {});
@@ -100,7 +101,7 @@ TEST_F(Evaluation, WhatIsStoredIsNotAnsweredAgain) {
 
 TEST(RunSummary, CountsSamplesByModelDataAndConditionWhileTheRunIsOpen) {
   const TempDir directory;
-  RunStore store(directory / "run.db", Json{{"steps", 4}});
+  RunStore store(directory / "run.db", RunIdentity{.settings = {{"steps", 4}}});
   const auto sample = [](const char* condition, const char* name, double em) {
     SampleResult result{.key = {"m", "set", condition, name}};
     result.score.em = em;

@@ -5,6 +5,6 @@
 
 namespace buoy {
 
-inline constexpr Index kRunApplication = 0x42754F79, kRunVersion = 3;  // "BuOy"
+inline constexpr Index kRunApplication = 0x42754F79, kRunVersion = 4;  // "BuOy"
 
 }  // namespace buoy

@@ -7,19 +7,34 @@
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
 #include "buoy/run/run_format.h"
+#include "buoy/run/run_identity.h"
+#include "buoy/run/run_reader.h"
 
 namespace buoy {
 namespace {
 
 constexpr const char* kSchema = R"(
   CREATE TABLE run (settings TEXT NOT NULL);
+  CREATE TABLE sessions (about TEXT NOT NULL);
+  CREATE TABLE items (data TEXT NOT NULL, sample TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (data, sample));
+  CREATE TABLE inputs (
+    data TEXT NOT NULL, condition TEXT NOT NULL, sample TEXT NOT NULL,
+    question TEXT NOT NULL, answers TEXT NOT NULL, passages TEXT NOT NULL,
+    PRIMARY KEY (data, condition, sample));
+  CREATE TABLE retrieved (
+    data TEXT NOT NULL, condition TEXT NOT NULL, sample TEXT NOT NULL, passages TEXT NOT NULL,
+    PRIMARY KEY (data, condition, sample));
+  CREATE TABLE collections (condition TEXT NOT NULL PRIMARY KEY, collection TEXT NOT NULL);
+  CREATE TABLE prompt_ids (
+    model TEXT NOT NULL, data TEXT NOT NULL, condition TEXT NOT NULL, sample TEXT NOT NULL, ids TEXT NOT NULL,
+    PRIMARY KEY (model, data, condition, sample));
   CREATE TABLE samples (
     model TEXT NOT NULL, data TEXT NOT NULL, condition TEXT NOT NULL, sample TEXT NOT NULL,
     number INTEGER NOT NULL, task TEXT NOT NULL, question TEXT NOT NULL,
     prompt TEXT NOT NULL, answer TEXT NOT NULL,
     em REAL NOT NULL, substring REAL NOT NULL, f1 REAL NOT NULL,
     prompt_tokens INTEGER NOT NULL, steps INTEGER NOT NULL, commit_step TEXT NOT NULL, seconds REAL NOT NULL,
-    seen TEXT NOT NULL,
+    seen TEXT NOT NULL, output_ids TEXT NOT NULL,
     PRIMARY KEY (model, data, condition, sample));
 )";
 
@@ -49,134 +64,151 @@ class RunStore::Lock {
   int descriptor_ = -1;
 };
 
-std::string settings_difference(const Json& old_settings, const Json& new_settings) {
-  const Json before = old_settings.flatten(), after = new_settings.flatten();
-  std::string differences;
-  const auto add = [&](const std::string& key, const std::string& was, const std::string& now) {
-    differences += fmt::format("{}{} was {}, now {}", differences.empty() ? "" : "; ", key, was, now);
-  };
-  for (const auto& [key, value] : before.items()) {
-    if (!after.contains(key)) {
-      add(key, value.dump(), "absent");
-    } else if (after[key] != value) {
-      add(key, value.dump(), after[key].dump());
-    }
-  }
-  for (const auto& [key, value] : after.items()) {
-    if (!before.contains(key)) add(key, "absent", value.dump());
-  }
-  return differences;
-}
-
-RunStore::RunStore(const std::filesystem::path& path, const Json& settings)
+RunStore::RunStore(const std::filesystem::path& path, const RunIdentity& identity)
     : lock_(std::make_unique<Lock>(path)), database_(path) {
-  const std::string place = path.string();
   database_.execute(
       "PRAGMA synchronous = FULL");  // WAL alone could lose the last samples when the power fails
   if (database_.integer("SELECT count(*) FROM sqlite_master") == 0) {
-    Transaction transaction(database_);
-    database_.execute(kSchema);
-    database_.execute(
-        fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kRunApplication, kRunVersion));
-    Statement(database_, "INSERT INTO run VALUES (?1)").bind({settings.dump()}).run();
-    transaction.commit();
-    return;
+    begin(identity);
+  } else {
+    go_on(identity);
   }
-  if (database_.integer("PRAGMA application_id") != kRunApplication)
-    fail("{}: is a database, but not of a run", place);
-  if (const Index version = database_.integer("PRAGMA user_version"); version != kRunVersion) {
-    fail("{}: is a run of version {}, expected {}; finish it with the Buoy that began it", place, version,
-         kRunVersion);
+}
+
+RunStore::~RunStore() = default;
+
+void RunStore::begin(const RunIdentity& identity) {
+  Transaction transaction(database_);
+  database_.execute(kSchema);
+  database_.execute(
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kRunApplication, kRunVersion));
+  settings_ = identity.settings.dump();
+  Statement(database_, "INSERT INTO run VALUES (?1)").bind({settings_}).run();
+  add_items(identity.items);
+  transaction.commit();
+}
+
+void RunStore::go_on(const RunIdentity& identity) {
+  check_run(database_);
+  if (const std::string differences = run_difference(database_, identity); !differences.empty()) {
+    fail("{}: was begun with {}; --new begins another run beside it", path().string(), differences);
   }
-  Statement begun(database_, "SELECT settings FROM run");
-  if (!begun.step()) fail("{}: is a run without settings", place);
-  const std::string differences = settings_difference(parse_json(begun.text(0), place), settings);
-  if (!differences.empty()) fail("{}: was begun with other settings: {}", place, differences);
+  const Json begun = read_settings(database_);
+  Transaction transaction(database_);
+  settings_ = grown_settings(begun, identity.settings, identity.growing).dump();
+  Statement(database_, "UPDATE run SET settings = ?1").bind({settings_}).run();
+  add_items(identity.items);
+  transaction.commit();
   Statement keys(database_, "SELECT model, data, condition, sample FROM samples");
   while (keys.step()) done_.insert({text_of(keys, 0), text_of(keys, 1), text_of(keys, 2), text_of(keys, 3)});
 }
 
-RunStore::~RunStore() = default;
+void RunStore::add_items(std::span<const RunItem> items) {
+  Statement insert(database_, "INSERT INTO items VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING");
+  for (const RunItem& item : items) insert.bind({item.data, item.sample, item.hash}).run();
+}
 
 void RunStore::add(std::span<const SampleResult> results) {
   Transaction transaction(database_);
   Statement insert(
       database_,
       "INSERT INTO samples VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
-      "?17)");
+      "?17, ?18)");
   for (const SampleResult& r : results) {
-    const std::string commits = Json(r.commit_step).dump(), seen = measurements_to_json(r.seen);
+    const std::string commits = Json(r.commit_step).dump(), seen = measurements_to_json(r.seen),
+                      output = Json(r.output_ids).dump();
     insert
         .bind({r.key.model, r.key.data, r.key.condition, r.key.sample, r.number, r.task, r.question, r.prompt,
                r.answer, r.score.em, r.score.substring, r.score.f1, r.prompt_tokens, r.steps, commits,
-               r.seconds, seen})
+               r.seconds, seen, output})
         .run();
   }
   transaction.commit();
   for (const SampleResult& r : results) done_.insert(r.key);
 }
 
+void RunStore::add_inputs(std::span<const RunInput> inputs) {
+  Transaction transaction(database_);
+  Statement insert(database_, "INSERT INTO inputs VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING");
+  Statement same(database_,
+                 "SELECT count(*) FROM inputs WHERE data = ?1 AND condition = ?2 AND sample = ?3 AND "
+                 "question = ?4 AND answers = ?5 AND passages = ?6");
+  for (const RunInput& input : inputs) {
+    const std::string answers = Json(input.answers).dump(),
+                      passages = passages_to_json(input.passages).dump();
+    insert.bind({input.data, input.condition, input.sample, input.question, answers, passages}).run();
+    if (database_.changes() > 0) continue;
+    same.bind({input.data, input.condition, input.sample, input.question, answers, passages}).step();
+    const bool is_same = same.integer(0) == 1;
+    same.reset();
+    if (!is_same) {
+      fail(
+          "{}: {} of {} under {} was answered from another question, other answers or other passages before; "
+          "--new begins another run beside it",
+          path().string(), quote(input.sample), input.data, input.condition);
+    }
+  }
+  transaction.commit();
+}
+
+void RunStore::add_retrieved(std::span<const RunInput> inputs) {
+  Transaction transaction(database_);
+  Statement insert(database_, "INSERT INTO retrieved VALUES (?1, ?2, ?3, ?4)");
+  for (const RunInput& input : inputs) {
+    const std::string passages = passages_to_json(input.passages).dump();
+    insert.bind({input.data, input.condition, input.sample, passages}).run();
+  }
+  transaction.commit();
+}
+
+std::optional<std::vector<QaPassage>> RunStore::retrieved(const std::string& data,
+                                                          const std::string& condition,
+                                                          const std::string& sample) const {
+  Statement row(database_,
+                "SELECT passages FROM retrieved WHERE data = ?1 AND condition = ?2 AND sample = ?3");
+  if (!row.bind({data, condition, sample}).step()) return std::nullopt;
+  return passages_from_json(parse_json(row.text(0), path().string()));
+}
+
+void RunStore::add_collection(const std::string& condition, const Json& collection) {
+  Statement(database_, "INSERT INTO collections VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+      .bind({condition, collection.dump()})
+      .run();
+  Statement row(database_, "SELECT collection FROM collections WHERE condition = ?1");
+  row.bind({condition}).step();
+  const std::string differences = settings_difference(parse_json(row.text(0), path().string()), collection);
+  if (!differences.empty()) {
+    fail(
+        "{}: passages of \"{}\" were retrieved from a collection that has changed since: {}; --new begins "
+        "another run beside it",
+        path().string(), condition, differences);
+  }
+}
+
+void RunStore::add_prompt_ids(std::span<const std::pair<RunKey, std::vector<Index>>> prompts) {
+  Transaction transaction(database_);
+  Statement insert(database_, "INSERT INTO prompt_ids VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING");
+  for (const auto& [key, ids] : prompts) {
+    const std::string text = Json(ids).dump();
+    insert.bind({key.model, key.data, key.condition, key.sample, text}).run();
+  }
+  transaction.commit();
+}
+
+void RunStore::add_session(const Json& about) {
+  Statement(database_, "INSERT INTO sessions VALUES (?1)").bind({about.dump()}).run();
+}
+
+Json RunStore::settings() const {
+  return parse_json(settings_, path().string());
+}
+
 void RunStore::each_seen(const std::function<void(const SampleResult& sample)>& take) const {
-  Statement row(
-      database_,
-      "SELECT model, data, condition, sample, number, task, question, seen FROM samples WHERE seen <> '' "
-      "ORDER BY model, data, condition, number, sample");
-  while (row.step()) {
-    SampleResult r;
-    r.key = {text_of(row, 0), text_of(row, 1), text_of(row, 2), text_of(row, 3)};
-    r.number = row.integer(4);
-    r.task = text_of(row, 5);
-    r.question = text_of(row, 6);
-    r.seen = measurements_from_json(row.text(7), database_.path().string());
-    take(r);
-  }
-}
-
-std::string measurements_to_json(const Measurements& measurements) {
-  if (measurements.empty()) return "";
-  Json list = Json::array();
-  for (const Measurement& m : measurements) {
-    list.push_back({m.quantity, m.layer, m.head, m.part, m.value, m.weight, m.null ? Json(*m.null) : Json()});
-  }
-  return list.dump();
-}
-
-Measurements measurements_from_json(std::string_view text, std::string_view place) {
-  if (text.empty()) return {};
-  Measurements measurements;
-  for (const Json& m : parse_json(text, place)) {
-    measurements.push_back({.quantity = m[0],
-                            .layer = m[1],
-                            .head = m[2],
-                            .part = m[3],
-                            .value = m[4],
-                            .weight = m[5],
-                            .null = m[6].is_null() ? std::nullopt : std::optional<double>(m[6])});
-  }
-  return measurements;
+  read_seen(database_, take);
 }
 
 std::vector<SampleResult> RunStore::results() const {
-  std::vector<SampleResult> results;
-  Statement row(database_,
-                "SELECT model, data, condition, sample, number, task, question, prompt, answer, em, "
-                "substring, f1, prompt_tokens, steps, commit_step, seconds FROM samples "
-                "ORDER BY model, data, condition, number, sample");
-  while (row.step()) {
-    SampleResult r{.key = {text_of(row, 0), text_of(row, 1), text_of(row, 2), text_of(row, 3)},
-                   .number = row.integer(4),
-                   .task = text_of(row, 5),
-                   .question = text_of(row, 6),
-                   .prompt = text_of(row, 7),
-                   .answer = text_of(row, 8),
-                   .score = {.em = row.real(9), .substring = row.real(10), .f1 = row.real(11)},
-                   .prompt_tokens = row.integer(12),
-                   .steps = row.integer(13),
-                   .seconds = row.real(15)};
-    r.commit_step = parse_json(row.text(14), database_.path().string()).get<std::vector<Index>>();
-    results.push_back(std::move(r));
-  }
-  return results;
+  return read_results(database_);
 }
 
 }  // namespace buoy

@@ -1,8 +1,7 @@
 #include "buoy/run/run_summary.h"
 
-#include "buoy/base/error.h"
 #include "buoy/io/sqlite.h"
-#include "buoy/run/run_format.h"
+#include "buoy/run/run_reader.h"
 
 namespace buoy {
 
@@ -14,10 +13,7 @@ Index RunSummary::samples() const {
 
 RunSummary summarize_run(const std::filesystem::path& path) {
   const Database database(path, {.access = DatabaseAccess::kRead});
-  if (database.integer("PRAGMA application_id") != kRunApplication)
-    fail("{}: is a database, but not of a run", path.string());
-  if (const Index version = database.integer("PRAGMA user_version"); version != kRunVersion)
-    fail("{}: is a run of version {}, expected {}", path.string(), version, kRunVersion);
+  check_run(database);
   RunSummary summary;
   Statement begun(database, "SELECT settings FROM run");
   if (begun.step()) summary.settings = begun.text(0);

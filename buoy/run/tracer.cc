@@ -1,12 +1,26 @@
 #include "buoy/run/tracer.h"
 
 #include <algorithm>
+#include <array>
 
+#include "buoy/base/enum_names.h"
 #include "buoy/corpus/answer_score.h"
 #include "buoy/intervene/intervener.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {
+namespace {
+constexpr std::array<std::string_view, 2> kAnswerEnds = {"eos", "none"};
+}  // namespace
+
+std::string_view name_of(AnswerEnd end) {
+  return kAnswerEnds[static_cast<std::size_t>(end)];
+}
+
+AnswerEnd parse_answer_end(std::string_view name) {
+  return enum_named<AnswerEnd>(kAnswerEnds, name, "answer end");
+}
+
 namespace {
 
 // Watches for nothing but the wish to stop.
@@ -107,7 +121,7 @@ void describe(const TraceSource& source, const TraceExample& example, const Gene
   h.task = example.item.task;
   h.question = example.item.question;
   h.answers = example.item.answers;
-  h.output = answer_text(source.tokenizer, source.model.config(), generation.generated());
+  h.output = answer_text(source, generation.generated());
   if (!h.answers.empty()) h.correct = score_answer(h.output, h.answers).em > 0;
   trace.commit_step = generation.commit_step;
   trace.confidence = generation.confidence;
@@ -198,6 +212,12 @@ std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config,
                         std::span<const TokenId> generated) {
   const auto end = std::ranges::find_first_of(generated, config.eos_ids);
   return decode_generated(tokenizer, {generated.begin(), end});
+}
+
+std::string answer_text(const TraceSource& source, std::span<const TokenId> generated) {
+  return source.answer_end == AnswerEnd::kNone
+             ? decode_generated(source.tokenizer, generated)
+             : answer_text(source.tokenizer, source.model.config(), generated);
 }
 
 }  // namespace buoy

@@ -15,6 +15,14 @@
 
 namespace buoy {
 
+// What of the generated tokens is the answer: those before the first EOS, or all of them, as scripts have it
+// that skip special tokens and cut nothing.
+enum class AnswerEnd { kEos, kNone };
+// "eos", "none".
+std::string_view name_of(AnswerEnd end);
+// Throws UsageError.
+AnswerEnd parse_answer_end(std::string_view name);
+
 // What is the same for all traces of one model.
 struct TraceSource {
   const Model& model;
@@ -25,6 +33,7 @@ struct TraceSource {
   std::string settings;                                // JSON; goes into every header
   const InterventionSettings* intervention = nullptr;  // what all passes run under, the finished one too
   std::function<bool()> cancelled;                     // asked before every pass; empty: never
+  AnswerEnd answer_end = AnswerEnd::kEos;
 };
 
 // One example: its prompt and, where it came from a dataset, its item.
@@ -59,5 +68,7 @@ QkExample record_qk(const Model& model, std::span<const TokenId> tokens, const M
 // What a model wrote, up to the first EOS, without special tokens; ids beyond the tokenizer's as U+FFFD.
 std::string answer_text(const Tokenizer& tokenizer, const ModelConfig& config,
                         std::span<const TokenId> generated);
+// The same, ended as the source says.
+std::string answer_text(const TraceSource& source, std::span<const TokenId> generated);
 
 }  // namespace buoy

@@ -21,6 +21,7 @@ struct Question {
 };
 
 Lack needs_passages(const Question& q) {
+  if (q.item.answers.front().empty()) return "has no answer that could be told from others";
   if (q.count() > 0) return {};
   return "has no passages";
 }

@@ -111,7 +111,7 @@ StressPool::StressPool(std::span<const QaItem> items) : items_(items) {
       if (!passage.text.empty() && seen.insert(passage.text).second)
         tables->passages.push_back({i, &passage});
     }
-    tables->answers.add(item, i, item.answers.front());
+    if (!item.answers.front().empty()) tables->answers.add(item, i, item.answers.front());
     const auto place = replaceable_gold(item);
     const auto subject = place ? subject_of(item, *place) : std::nullopt;
     if (subject) tables->subjects.add(item, i, *subject);

@@ -69,6 +69,7 @@ struct TokenShape {
 
 TokenShape shape_of(const Tokenizer& tokenizer, TokenId id) {
   TokenShape shape;
+  if (!tokenizer.contains(id)) return shape;  // a model's vocabulary may be larger than its tokenizer's
   shape.bytes = tokenizer.token_bytes(id);
   if (tokenizer.is_special(id)) return shape;
   shape.is_text = !find_invalid_utf8(shape.bytes);
@@ -145,6 +146,7 @@ std::vector<TokenClass> classify(const Tokenizer& tokenizer, std::span<const Tok
     if (std::find(roles.eos_and_pad.begin(), roles.eos_and_pad.end(), id) != roles.eos_and_pad.end()) {
       return TokenClass::kEosPad;
     }
+    if (!tokenizer.contains(id)) return TokenClass::kContent;
     if (tokenizer.is_special(id)) return TokenClass::kTemplate;
     if (shape.is_text && !shape.has_other) {
       return shape.has_punctuation ? TokenClass::kPunctuation : TokenClass::kWhitespace;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scores the pairs of pairs.jsonl as SQuAD v1.1 defines it, apart from Buoy: compares with the values in the file, or --write puts them there."""
+"""Scores the pairs of pairs.jsonl as SQuAD 2.0 and the paper's scripts define it, apart from Buoy: compares with the values in the file, or --write puts them there."""
 import collections
 import json
 import pathlib
@@ -17,6 +17,8 @@ def normalise(text):
 
 def f1(prediction, gold):
     got, want = prediction.split(), gold.split()
+    if not got or not want:  # SQuAD 2.0: no answer against no answer
+        return float(got == want)
     common = sum((collections.Counter(got) & collections.Counter(want)).values())
     if common == 0:
         return 0.0
@@ -30,7 +32,7 @@ def score(pair):
     return {
         "normalised": got,
         "em": max((float(got == gold) for gold in golds), default=0.0),
-        "substring": max((float(gold in got) for gold in golds), default=0.0),
+        "substring": max((float(gold != "" and gold in got) for gold in golds), default=0.0),
         "f1": max((f1(got, gold) for gold in golds), default=0.0),
     }
 

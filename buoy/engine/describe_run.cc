@@ -1,0 +1,83 @@
+// What a run's answers depend on, and who works on it, as JSON.
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "buoy/base/thread_pool.h"
+#include "buoy/base/version.h"
+#include "buoy/engine/run_settings.h"
+#include "buoy/io/json.h"
+#include "buoy/model/family.h"
+#include "buoy/model/fingerprint.h"
+#include "buoy/model/memory.h"
+#include "buoy/model/weights.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The words of a chat template: its own file, or what tokenizer_config.json holds.
+std::string hash_of_chat_template(const fs::path& directory) {
+  const fs::path own = directory / "chat_template.jinja", config = directory / "tokenizer_config.json";
+  if (fs::exists(own)) return fingerprint_file(own);
+  const Json json = read_json_file(config);
+  return hash_of(json.contains("chat_template") ? json["chat_template"] : Json());
+}
+
+Json describe_model(const RunSettings& settings, const NamedModel& m) {
+  const PromptSettings& asked = settings.prompt_of(m.given);
+  const QuestionPrompt prompt = choose_prompt(asked, m.directory);
+  const Checkpoint checkpoint = Checkpoint::open(m.directory);
+  const DeviceClass device = device_class(settings.device, inspect_weights(m.config, checkpoint).bytes);
+  Json json = {{"weights", fingerprint_model(m.directory, checkpoint)},
+               {"tokenizer", fingerprint_tokenizer(m.directory)},
+               {"template", hash_of(prompt.words.source())},
+               {"chat_template", prompt.chat ? hash_of_chat_template(m.directory) : "none"},
+               {"answer_end", name_of(asked.answer_end)},
+               {"device", device.device},
+               {"dtype", device.dtype},
+               {"writes", m.config.family->writing == Writing::kFillsMasks ? "masked" : "autoregressive"},
+               {"sampler", to_json(settings.sampler_of(m.given), m.config)}};
+  if (prompt.chat && prompt.chat->asks_for_date()) json["date"] = prompt.chat->date();
+  if (m.config.told_family) json["family"] = m.config.family->key;
+  return json;
+}
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(std::min(line.find(':') + 2, line.size()));
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Json describe_run(const RunSettings& settings) {
+  Json json = {{"code", {{"prompt", kPromptCode}, {"sampler", kSamplerCode}}}};
+  for (const NamedModel& m : read_models(settings)) json["models"][m.name] = describe_model(settings, m);
+  return json;
+}
+
+Json describe_session(const RunSettings& settings, Index ranks) {
+  Json json = {{"buoy", version()},
+               {"commit", commit()},
+               {"compiler", compiler()},
+               {"command", settings.command},
+               {"processor", processor()},
+               {"threads", settings.device.threads == 0 ? available_threads() : settings.device.threads},
+               {"memory_gib", physical_memory() >> 30},
+               {"ranks", ranks},
+               {"batch_size", settings.batch_size},
+               {"too_long", name_of(settings.too_long)}};
+  for (const NamedModel& m : read_models(settings)) {
+    const PromptTemplate words = choose_prompt(settings.prompt_of(m.given), m.directory).words;
+    json["templates"][m.name] = {{"name", words.name()}, {"text", words.source()}};
+  }
+  return json;
+}
+
+}  // namespace buoy

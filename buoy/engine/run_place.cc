@@ -1,0 +1,144 @@
+#include "buoy/engine/run_place.h"
+
+#include "buoy/base/error.h"
+#include "buoy/base/version.h"
+#include "buoy/io/file.h"
+#include "buoy/io/json.h"
+#include "buoy/run/run_identity.h"
+#include "buoy/run/run_reader.h"
+
+namespace buoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMade = "made.json";
+constexpr int kMostBeside = 1000;
+
+fs::path beside(const fs::path& folder, int number) {
+  if (number == 1) return folder;
+  fs::path plain = folder;
+  if (!plain.has_filename()) plain = plain.parent_path();  // "out/"
+  return fmt::format("{}-{}", plain.string(), number);
+}
+
+// What of ours is in a folder that no record speaks of; empty: nothing.
+std::string unknown_results(const fs::path& folder) {
+  for (const char* name : {"report.html", "run.db"}) {
+    if (fs::exists(folder / name)) return name;
+  }
+  return "";
+}
+
+// Why a run cannot be in this folder; empty: it can.
+std::string run_clash(const fs::path& folder, const RunIdentity& identity) {
+  if (fs::exists(folder / kMade)) {
+    const Json made = read_json_file(folder / kMade);
+    return fmt::format("{}: holds what buoy {} made", folder.string(),
+                       made.is_object() ? made.value("verb", "once") : "once");
+  }
+  if (!fs::exists(folder / "run.db")) {
+    const std::string other = unknown_results(folder);
+    return other.empty() ? "" : fmt::format("{}: holds {} of another run", folder.string(), other);
+  }
+  const std::string difference = RunReader(folder).difference(identity);
+  return difference.empty() ? "" : fmt::format("{}: was begun with {}", folder.string(), difference);
+}
+
+// Why made.json of the folder is not about the same; empty: it is, or there is none.
+std::string made_clash(const fs::path& folder, const Json& making) {
+  if (!fs::exists(folder / kMade)) {
+    const std::string other = unknown_results(folder);
+    return other.empty() ? "" : fmt::format("holds {} of another run", other);
+  }
+  const Json made = read_json_file(folder / kMade);
+  if (!made.is_object() || !made.contains("verb") || !made.contains("inputs"))
+    return "holds another made.json";
+  const std::string difference =
+      settings_difference({{"verb", made["verb"]}, {"inputs", made["inputs"]}}, making);
+  return difference.empty() ? "" : fmt::format("holds results of something else: {}", difference);
+}
+
+std::set<fs::path> files_below(const fs::path& folder) {
+  std::set<fs::path> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, ignored)) {
+    if (entry.is_regular_file(ignored)) files.insert(entry.path().lexically_relative(folder));
+  }
+  return files;
+}
+
+// The files that made.json speaks of, if they are inside.
+void remove_made(const fs::path& folder) {
+  if (!fs::exists(folder / kMade)) return;
+  const Json made = read_json_file(folder / kMade);
+  if (!made.is_object()) return;
+  for (const Json& file : made.value("files", Json::array())) {
+    if (!file.is_string()) continue;
+    const fs::path name = fs::path(file.get<std::string>()).lexically_normal();
+    if (name.is_absolute() || name.empty() || *name.begin() == "..") continue;
+    std::error_code ignored;
+    fs::remove(folder / name, ignored);
+  }
+}
+
+}  // namespace
+
+fs::path place_of_run(const RunSettings& settings, const RunIdentity& identity, RunObserver& observer) {
+  for (int number = 1; number <= kMostBeside; ++number) {
+    const fs::path folder = beside(settings.output, number);
+    const std::string clash = run_clash(folder, identity);
+    if (clash.empty()) {
+      if (number > 1) observer.note(fmt::format("this run is kept in {}", folder.string()));
+      return folder;
+    }
+    if (settings.clash == Clash::kRefuse) fail("{}; --new begins another run beside it", clash);
+  }
+  fail("{}: {} runs lie beside it already", settings.output.string(), kMostBeside);
+}
+
+OutputFolder::OutputFolder(fs::path folder, const std::string& verb, const Json& inputs, Other other) {
+  const Json making = {{"verb", verb}, {"inputs", inputs}};
+  made_ = making.dump();
+  for (int number = 1;; ++number) {
+    path_ = beside(folder, number);
+    const std::string clash = made_clash(path_, making);
+    if (clash.empty()) break;
+    if (other == Other::kReplace) {
+      replaces_ = true;
+      break;
+    }
+    if (other == Other::kRefuse || number == kMostBeside) {
+      fail("{}: {}; --overwrite replaces it, --new writes beside it", path_.string(), clash);
+    }
+  }
+}
+
+void OutputFolder::begin() {
+  if (replaces_) remove_made(path_);
+  before_ = files_below(path_);
+  if (fs::exists(path_ / kMade)) {  // what is about to be made again counts as not there
+    const Json made = read_json_file(path_ / kMade);
+    for (const Json& file : made.value("files", Json::array())) {
+      if (file.is_string()) before_.erase(file.get<std::string>());
+    }
+  }
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) fail("{}: cannot be made a directory: {}", path_.string(), error.message());
+  // At once, so that a broken one is known for what it is.
+  write_file_atomically(path_ / kMade, parse_json(made_, kMade).dump(1) + "\n");
+}
+
+void OutputFolder::finish() const {
+  Json made = parse_json(made_, kMade);
+  made["buoy"] = version();
+  made["commit"] = commit();
+  made["files"] = Json::array();
+  for (const fs::path& file : files_below(path_)) {
+    if (!before_.contains(file) && file != kMade) made["files"].push_back(file.string());
+  }
+  write_file_atomically(path_ / kMade, made.dump(1) + "\n");
+}
+
+}  // namespace buoy
