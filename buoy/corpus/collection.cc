@@ -54,6 +54,13 @@ bool holds_collection(const Database& database) {
     fail("{}: is a collection of version {}, made by another version of buoy; expected version {}", place,
          version, kVersion);
   }
+  // What the file does by itself must be what a collection does.
+  Statement foreign(
+      database,
+      "SELECT name FROM sqlite_schema WHERE (type IN ('trigger', 'view') OR name IN ('documents', "
+      "'words')) AND instr(?1, sql) = 0");
+  foreign.bind({std::string_view(kSchema)});
+  if (foreign.step()) fail("{}: holds {}, which is no part of a collection", place, quote(foreign.text(0)));
   return true;
 }
 

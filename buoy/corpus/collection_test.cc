@@ -323,5 +323,22 @@ TEST_F(CollectionTest, AKilledWriterLeavesWholeBatches) {
   EXPECT_GT(before, 0);
 }
 
+// A stranger's file may hold triggers of its own, or a view in the place of the documents.
+TEST(ForeignCollection, ThatDoesMoreThanACollectionIsRefused) {
+  for (const char* more :
+       {"CREATE TRIGGER more AFTER INSERT ON documents BEGIN DELETE FROM documents; END",
+        "DROP TABLE documents; CREATE VIEW documents AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x "
+        "+ 1 "
+        "FROM n) SELECT x AS rowid, x AS id, x AS title, x AS text, x AS updated FROM n"}) {
+    const TempDir dir;
+    { const Collection made(dir / "c.db", DatabaseAccess::kCreate); }
+    Database(dir / "c.db").execute(more);
+    for (const DatabaseAccess access : {DatabaseAccess::kRead, DatabaseAccess::kWrite}) {
+      const std::string said = error_of([&] { Collection(dir / "c.db", access); });
+      EXPECT_NE(said.find("which is no part of a collection"), std::string::npos) << said;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace buoy

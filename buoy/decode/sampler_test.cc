@@ -70,6 +70,7 @@ TEST(SamplerSettings, HaveDefaultsThatFollowTheLength) {
   EXPECT_EQ(dream_options(settings).steps, 48);
   ModelConfig config;
   config.eos_ids = {7};
+  config.V = 10;
   settings.stop_ids = {9};
   EXPECT_EQ(autoregressive_options(settings, config).stop_ids, (std::vector<TokenId>{7, 9}));
   settings.ignore_eos = true;

@@ -12,8 +12,8 @@ namespace buoy {
 namespace {
 
 // What a study stresses and changes: enough for a first look. stress and intervene do more.
-const std::vector<std::string> kStressors = {"irrelevant=0,0.5,0.9", "gold-position=1,5,10",
-                                             "trailing-masks=0,32"};
+const std::vector<std::string> kStressors = {"irrelevant=0,0.5,0.9", "gold-position=1,5,10"};
+const std::string kMaskStressor = "trailing-masks=0,32";  // for models that fill masks
 const std::vector<std::string> kInterventions = {"mask-bos", "mask-anchors=5", "pin-anchors=steps",
                                                  "pin-anchors=layers"};
 
@@ -155,6 +155,8 @@ void run_parts(const StudySettings& settings, RunObserver& observer, StudyOutcom
     StressRunSettings stress;
     stress.run = part(settings, "stress", limit);
     stress.stressors = kStressors;
+    const auto fills_masks = [](const StudiedModel& m) { return m.writing == Writing::kFillsMasks; };
+    if (std::ranges::any_of(outcome.result.models, fills_masks)) stress.stressors.push_back(kMaskStressor);
     outcome.stress = run_stress(*alone, stress, stressing);
   });
   where_possible("interventions", observer, [&] {

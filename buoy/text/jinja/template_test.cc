@@ -138,7 +138,7 @@ TEST(Jinja, WhatATemplateMayUseIsBounded) {
   const std::pair<std::string, const char*> cases[] = {
       {nested("[ns.l]"), "nested deeper than 100 levels"},
       {nested("{'a': ns.l}"), "nested deeper than 100 levels"},
-      {twins + "{{ ns.l | tojson | length }}", "a string is longer than 16777216 bytes"},
+      {twins + "{{ ns.l | tojson | length }}", "takes more than 2000000 steps"},
       {twins + "{{ 'y' if ns.l == b.l else 'n' }}", "takes more than 2000000 steps"},
       {twins + "{{ 'y' if ns.l in [b.l] else 'n' }}", "takes more than 2000000 steps"},
       {doubled(17) + "{{ ns.s | replace('a', ns.s) | length }}", "a string is longer than"},
@@ -163,7 +163,7 @@ TEST(Jinja, WhatATemplateMayUseIsBounded) {
 // The address sanitizer sees what is never let go of.
 TEST(Jinja, NamespacesInACircleOrALongChainAreLetGoOf) {
   EXPECT_EQ(render("{% set a = namespace() %}{% set a.x = [a] %}{% set b = namespace(x=a) %}"
-                   "{% set a.y = b %}{{ b.x.y.x | length }}"),
+                   "{% set a.y = b %}{{ b.x.x | length }}"),
             "1");
   EXPECT_EQ(render("{% set n = namespace(x=none) %}{% for i in range(90000) %}"
                    "{% set n.x = namespace(x=n.x) %}{% endfor %}done"),
