@@ -24,6 +24,8 @@ void check_run(const Database& database) {
     fail("{}: is a run of version {}, expected {}; finish it with the Buoy that began it", place, version,
          kRunVersion);
   }
+  if (database.integer("SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')") > 0)
+    fail("{}: holds triggers or views, which a run has none of", place);
 }
 
 std::string run_difference(const Database& database, const RunIdentity& identity) {
