@@ -59,7 +59,7 @@ TEST(SamplerSettings, AreReadAndWrittenByName) {
   for (const std::string& name : dream_algorithm_names())
     EXPECT_EQ(name_of(parse_dream_algorithm(name)), name);
   EXPECT_EQ(error_of([] { parse_remasking("low"); }),
-            "remasking is \"low\", expected one of low_confidence, random");
+            "remasking is \"low\", expected one of low_confidence, random, sequential");
 }
 
 TEST(SamplerSettings, HaveDefaultsThatFollowTheLength) {

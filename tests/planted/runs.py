@@ -76,7 +76,7 @@ class Run:
         found = set()
         for number in LOOKED_AT:
             trace = self.traces[number]
-            self.buoy("analyze", trace.path, "--only", "drift", "--figures", "drift", "--format", "svg", "-o", "one")
+            self.buoy("analyze", trace.path, "--only", "drift", "--figures", "drift", "--format", "svg", "--overwrite", "-o", "one")
             with open(self.buoy.folder / "one" / "figures" / f"drift_layers_{self.model}.csv", newline="") as file:
                 for row in csv.DictReader(file):
                     if row["hatched"] == "1":
