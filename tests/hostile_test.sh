@@ -66,7 +66,7 @@ echo "{{ strftime_now('%Y-%m-%d') }}" >"$work/m/chat_template.jinja"
 # A folder whose name is no UTF-8 and sets the title of a terminal.
 odd=$work/$(printf 'm\xff\e]0;x\a'); cp -r "$work/m" "$odd"; rm "$odd/chat_template.jinja"
 expect 0 '"parameters": 1' inspect -m "$odd" --json
-sed -i 's/"llada"/"gpt\\u001b[31m"/' "$odd/config.json"; expect 1 'unknown model_type' inspect -m "$odd"
+sed -i 's/"LLaDAModelLM"/"gpt\\u001b[31m"/' "$odd/config.json"; expect 1 'unknown architecture' inspect -m "$odd"
 
 # Ids that differ only in what a file name cannot hold leave a file each.
 for id in 東京 京都 q/1 q_1 ../../x; do printf '{"id": "%s", "question": "Who?", "answers": ["x"]}\n' "$id"; done >"$work/ids.jsonl"

@@ -216,6 +216,12 @@ void read_experts(const JsonObject& config, ModelConfig& model) {
                   .active = read_size(config, keys.active),
                   .groups = size_or(keys.groups, 1),
                   .kept_groups = size_or(keys.kept_groups, 1)};
+  // Their tensors are listed, three each, before there is a weight to compare them with.
+  constexpr Index kMostExperts = Index{1} << 17;
+  if (experts.count > kMostExperts / model.L) {
+    fail("{}: \"{}\" is {}, expected at most {} in {} layers", config.place(), keys.count, experts.count,
+         kMostExperts / model.L, model.L);
+  }
   RouterRule& rule = experts.rule;
   if (rule.active > experts.count) {
     fail("{}: \"{}\" is {}, more than the {} experts", config.place(), keys.active, rule.active,

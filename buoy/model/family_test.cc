@@ -176,6 +176,8 @@ TEST(Settings, OfBlocksAndExpertsMustBePossible) {
   says("sdar", "block_size", 0, "\"block_size\" is 0, expected 1 to the context of 512");
   says("fast-dllm-v2", "bd_size", 513, "\"bd_size\" is 513, expected 1 to the context of 512");
   says("llada2-moe", "num_experts_per_tok", 17, "more than the 16 experts");
+  says("llada2-moe", "num_experts", 1 << 20,
+       "\"num_experts\" is 1048576, expected at most 43690 in 3 layers");
   says("llada2-moe", "n_group", 3, "16 experts in 3 groups");
   says("llada2-moe", "topk_group", 5, "16 experts in 4 groups, of which 5 are kept");
   says("llada2-moe", "first_k_dense_replace", 4, "\"first_k_dense_replace\" is 4, expected 0 to 3");
