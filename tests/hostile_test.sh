@@ -16,7 +16,7 @@ expect() {
   local code=$1 pattern=$2 output status
   shift 2
   count=$((count + 1))
-  output=$(timeout -s KILL 120 "$buoy" "$@" 2>&1 </dev/null)
+  output=$(timeout -s KILL 300 "$buoy" "$@" 2>&1 </dev/null)
   status=$?
   [ "$status" = "$code" ] || note "buoy $*: exit code $status, expected $code: $output"
   grep -qE -- "$pattern" <<<"$output" || note "buoy $*: no line like \"$pattern\" in: $output"
@@ -53,7 +53,7 @@ fresh
 for hostile in "$source"/fuzz/corpus/jinja/hostile_*.jinja; do
   cp "$hostile" "$work/m/chat_template.jinja"
   begun=$SECONDS
-  ([[ $buoy == *asan* ]] || ulimit -v 4000000; echo '[]' | timeout -s KILL 60 "$buoy" tokenize --chat -m "$work/m" >"$work/out" 2>&1)
+  ([[ $buoy == *asan* ]] || ulimit -v 4000000; echo '[]' | timeout -s KILL 300 "$buoy" tokenize --chat -m "$work/m" >"$work/out" 2>&1)
   status=$?
   count=$((count + 1))
   [ $status = 0 ] || [ $status = 1 ] || note "$hostile: exit code $status"

@@ -90,6 +90,8 @@ void RunStore::begin(const RunIdentity& identity) {
 
 void RunStore::go_on(const RunIdentity& identity) {
   check_run(database_);
+  if (database_.integer("SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')") > 0)
+    fail("{}: holds triggers or views, which a run has none of", path().string());
   if (const std::string differences = run_difference(database_, identity); !differences.empty()) {
     fail("{}: was begun with {}; --new begins another run beside it", path().string(), differences);
   }
