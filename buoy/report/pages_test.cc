@@ -268,7 +268,7 @@ TEST(StressPage, SeveralDataSetsAreToldApart) {
   const std::vector<Section> sections = stress_sections(result, writer_in(dir));
   EXPECT_EQ(figures_in(sections[1]), 2);
   EXPECT_EQ(table_in(sections[1]).rows[1][2], "other data");
-  EXPECT_TRUE(fs::exists(dir / ("out/figures/stress_noise_curves_" + file_name_of("other data") + ".csv")));
+  EXPECT_TRUE(fs::exists(dir / ("out/figures/" + file_name_of("stress_noise_curves_other data") + ".csv")));
 }
 
 TEST(StressPage, IsWrittenWhole) {

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "buoy/base/error.h"
-#include "buoy/io/file_name.h"
 #include "buoy/report/number_text.h"
 
 namespace buoy {
@@ -254,7 +253,7 @@ std::vector<StudyFigure> stress_figures(const CurveList& curves, const std::stri
       if (c->data == name) here.push_back(c);
     }
     const std::string where = data.size() > 1 ? fmt::format(", {}", name) : "";
-    const std::string suffix = data.size() > 1 ? "_" + file_name_of(name) : "";
+    const std::string suffix = data.size() > 1 ? "_" + name : "";
     const Adding to{figures, colors};
     add_curves(to, here, fmt::format("stress_{}_curves{}", group, suffix), where);
     add_bars(to, here, suffix, where);
