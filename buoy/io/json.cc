@@ -3,6 +3,8 @@
 #include "buoy/base/error.h"
 #include "buoy/io/file.h"
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace buoy {
 
 std::string_view kind_of(const Json& value) {

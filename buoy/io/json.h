@@ -11,6 +11,9 @@
 #include "buoy/base/types.h"
 #include "buoy/io/json_fwd.h"
 
+// Compiled once, in json.cc: the class is most of what a file that uses it would have to compile.
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace buoy {
 
 // Parses `text`; `place` (a file name) starts every error message. Of a repeated key the last value counts,
