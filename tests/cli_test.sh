@@ -251,7 +251,7 @@ expect 0 '^mini-arm,first 1,mean of cells,em,' table "$work/grown" --format csv
 expect 1 'is a run of stress, expected one of eval' table "$work/grown" "$work/stress"
 head -2 "$data" >"$work/one2.jsonl"; printf '{"micro-2026-000000": "Jalo Dawen"}' >"$work/answers.json"
 expect 0 '1 of 2 items of one2 are not answered' score "$work/answers.json" --data "$work/one2.jsonl"
-expect 0 '^answers +as given +50.0' score "$work/answers.json" --data "$work/one2.jsonl" --score em
+expect 0 '^answers +as given +0.0 ±0.0 +100.0' score "$work/answers.json" --data "$work/one2.jsonl" --score em
 expect 2 '--model stands in the recipe' eval --recipe "$(dirname "$data")/../recipes/micro.json" -m mini-arm -o "$work/none"
 expect 0 'masked - autoregressive +first 5' eval --recipe "$(dirname "$data")/../recipes/micro.json" --limit 1 -o "$work/recipe"
 expect 1 'holds results of something else: /inputs/options' analyze "$work/traces" --only drift -o "$work/out"
