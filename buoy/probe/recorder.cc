@@ -284,7 +284,7 @@ void Recorder::begin_pass(const RecordedPass& pass) {
   s.first_row = pass.first_row;
   s.read_rows.assign(pass.read_rows.begin(), pass.read_rows.end());
   // A row counts once: where logits are shifted, the first decides two positions.
-  s.read_rows.erase(std::ranges::unique(s.read_rows).begin(), s.read_rows.end());
+  s.read_rows.erase(std::unique(s.read_rows.begin(), s.read_rows.end()), s.read_rows.end());
   s.region_of = s.layout.regions.of;
   s.region_of.resize(s.tokens.size(), s.layout.regions.find(RegionKind::kAnswer));
   s.keep = s.settings.steps.contains(pass.step);
