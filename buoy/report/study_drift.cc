@@ -47,7 +47,7 @@ struct TemporalPanel {
     for (const auto& [weight, column] : order) {
       if (std::ssize(panel.labels) == kLabels) break;
       const std::string text = mostly_mask(trace, column) ? "[mask]" : token_label(trace, column);
-      const auto is_twin = [&](const ColumnLabel& other) {
+      const auto is_twin = [&, column = column](const ColumnLabel& other) {
         return other.text == text && std::abs(other.column - column) < kNeighbours;
       };
       if (std::ranges::any_of(panel.labels, is_twin)) continue;

@@ -197,9 +197,11 @@ std::string StudyView::csv(std::span<const Quantity> quantities) const {
   std::vector<GroupSummaries> groups;
   for (const StudiedModel& model : models()) {
     GroupSummaries group{.group = {.model = model.name}, .summaries = {}};
-    for (const auto& [key, summary] : all_.at(model.name)) {
-      const auto wanted = [&](const Quantity& q) { return q.name == key.quantity && q.part == key.part; };
-      if (std::ranges::any_of(quantities, wanted)) group.summaries.push_back(summary);
+    for (const auto& entry : all_.at(model.name)) {
+      const auto wanted = [&](const Quantity& q) {
+        return q.name == entry.first.quantity && q.part == entry.first.part;
+      };
+      if (std::ranges::any_of(quantities, wanted)) group.summaries.push_back(entry.second);
     }
     groups.push_back(std::move(group));
   }
