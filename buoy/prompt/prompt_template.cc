@@ -166,9 +166,9 @@ class TemplateParser {
       add(Kind::kBody);
     } else {
       complain(fmt::format(
-          "{{{}}} is unknown here; known: {{question}}, {{for passage}} with {{number}}, {{title}} and "
+          "{} is unknown here; known: {{question}}, {{for passage}} with {{number}}, {{title}} and "
           "{{text}}, {{if passages}}, {{else}}, {{end}}, {{no chat}}",
-          name));
+          quote(fmt::format("{{{}}}", name))));
     }
     at_ = end + 1;
   }

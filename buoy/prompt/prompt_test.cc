@@ -129,8 +129,9 @@ TEST(PromptTemplate, ErrorsNameTheLine) {
     return std::string("nothing");
   };
   EXPECT_EQ(error("{question}"), "nothing");
-  EXPECT_NE(error("a\n{query}").find("t.txt: line 2: {query} is unknown here"), std::string::npos);
-  EXPECT_NE(error("{question} {text}").find("{text} is unknown here"), std::string::npos);
+  EXPECT_NE(error("a\n{query}").find("t.txt: line 2: \"{query}\" is unknown here"), std::string::npos);
+  EXPECT_NE(error("{question} {text}").find("\"{text}\" is unknown here"), std::string::npos);
+  EXPECT_EQ(error("{que\nry}").find('\n'), std::string::npos) << "an error is one line";
   EXPECT_NE(error("{question}{for passage}").find("no {end}"), std::string::npos);
   EXPECT_NE(error("{question}{end}").find("{end} without a block"), std::string::npos);
   EXPECT_NE(error("hello").find("{question} does not occur"), std::string::npos);
