@@ -27,8 +27,9 @@ fuzz_one() {  # source
   kept=$build/fuzz/crashes/$name
   mkdir -p "$corpus" "$kept"
   [[ -d $here/corpus/$name ]] && cp -r "$here/corpus/$name/." "$corpus/"
+  # A template may use up its two million steps, which takes the sanitizers many seconds.
   log=$build/fuzz/$target.log
-  if "$binary" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
+  if "$binary" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=100 -print_final_stats=1 \
       -artifact_prefix="$kept/" "$corpus" >"$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
