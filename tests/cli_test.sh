@@ -4,24 +4,7 @@
 set -u
 buoy=$1
 goldens=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-count=0
-
-note() { printf 'FAIL %s\n' "$1"; failures=$((failures + 1)); }
-
-# expect CODE PATTERN ARGS…: the exit code, and a line of output or error that matches
-expect() {
-  local code=$1 pattern=$2 output status
-  shift 2
-  count=$((count + 1))
-  output=$("$buoy" "$@" 2>&1 </dev/null)
-  status=$?
-  [ "$status" = "$code" ] || note "buoy $*: exit code $status, expected $code: $output"
-  grep -qE -- "$pattern" <<<"$output" || note "buoy $*: no line like \"$pattern\" in: $output"
-  if [ "$code" != 0 ] && [ "$(wc -l <<<"$output")" -gt 2 ]; then note "buoy $*: more than one line: $output"; fi
-}
+. "$(dirname "$0")/expect.sh"
 
 fresh() { rm -rf "$work/m"; cp -r "$goldens/llada" "$work/m"; chmod -R u+w "$work/m"; }
 weights=$work/m/model.safetensors

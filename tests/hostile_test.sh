@@ -4,25 +4,8 @@
 set -u
 buoy=$1
 source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-count=0
+. "$(dirname "$0")/expect.sh"
 
-note() { printf 'FAIL %s\n' "$1"; failures=$((failures + 1)); }
-
-# expect CODE PATTERN ARGS…: the exit code, a line that matches, and no control character in any
-expect() {
-  local code=$1 pattern=$2 output status
-  shift 2
-  count=$((count + 1))
-  output=$(timeout -s KILL 300 "$buoy" "$@" 2>&1 </dev/null)
-  status=$?
-  [ "$status" = "$code" ] || note "buoy $*: exit code $status, expected $code: $output"
-  grep -qE -- "$pattern" <<<"$output" || note "buoy $*: no line like \"$pattern\" in: $output"
-  if LC_ALL=C grep -q $'[\x01-\x08\x0b\x0c\x0e-\x1f]' <<<"$output"; then note "buoy $*: a control character in: $output"; fi
-  if [ "$code" != 0 ] && [ "$(wc -l <<<"$output")" -gt 2 ]; then note "buoy $*: more than one line: $output"; fi
-}
 fresh() { rm -rf "$work/m"; cp -r "$source/tests/goldens/llada" "$work/m"; chmod -R u+w "$work/m"; }
 
 # Masks in a prompt are filled like those of the answer.
