@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <numeric>
 
 #include <CLI/CLI.hpp>
@@ -38,14 +39,35 @@ class RecordingTap : public Tap {
   AttentionRequest request_;
 };
 
-double seconds_of(const auto& body) {
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+struct Seconds {
+  double wall, cpu;  // cpu: of all threads, which other programs on the machine do not lengthen
+};
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-void run(const std::string& directory, Index tokens, int threads, int repeat, const std::string& record) {
-  const auto backend = make_cpu_backend({.threads = threads == 0 ? available_threads() : threads});
+Seconds seconds_of(const auto& body) {
+  const auto start = std::chrono::steady_clock::now();
+  const double cpu = cpu_seconds();
+  body();
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+          cpu_seconds() - cpu};
+}
+
+struct BenchSettings {
+  std::string directory, record = "columns", instructions = "best";
+  Index tokens = 512;
+  int threads = 0, repeat = 20;
+};
+
+void run(const BenchSettings& settings) {
+  const auto& [directory, record, instructions, tokens, threads, repeat] = settings;
+  const auto backend =
+      make_cpu_backend({.threads = threads == 0 ? available_threads() : threads,
+                        .instructions = instructions == "avx2" ? Instructions::kAvx2 : Instructions::kBest});
   const Transformer model(directory, *backend, {});
   std::vector<TokenId> ids;
   for (Index i = 0; i < tokens; ++i) {
@@ -55,13 +77,17 @@ void run(const std::string& directory, Index tokens, int threads, int repeat, co
   std::vector<Index> rows(ids.size());
   std::iota(rows.begin(), rows.end(), 0);
   const ForwardSequence sequence{.ids = ids, .read_rows = rows};
-  std::vector<double> times;
+  std::vector<double> times, cpu;
   for (int r = 0; r < repeat + 1; ++r) {  // the first one warms up
     RecordingTap tap(tokens, record == "all");
-    const double s = seconds_of([&] { model.forward({&sequence, 1}, record == "none" ? nullptr : &tap); });
-    if (r > 0) times.push_back(s);
+    Tap* watching = record == "none" ? nullptr : &tap;
+    const Seconds s = seconds_of([&] { model.forward({&sequence, 1}, watching); });
+    if (r == 0) continue;
+    times.push_back(s.wall);
+    cpu.push_back(s.cpu);
   }
   std::ranges::sort(times);
+  std::ranges::sort(cpu);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   Json json;
@@ -70,6 +96,9 @@ void run(const std::string& directory, Index tokens, int threads, int repeat, co
   json["threads"] = threads;
   json["median_ms"] = 1e3 * times[times.size() / 2];
   json["best_ms"] = 1e3 * times.front();
+  json["median_cpu_ms"] = 1e3 * cpu[cpu.size() / 2];
+  json["best_cpu_ms"] = 1e3 * cpu.front();
+  json["instructions"] = instructions;
   json["peak_mib"] = static_cast<double>(usage.ru_maxrss) / 1024;
   std::printf("%s\n", json.dump().c_str());
 }
@@ -79,19 +108,22 @@ void run(const std::string& directory, Index tokens, int threads, int repeat, co
 
 int main(int argc, char** argv) {
   CLI::App app{"Time forward passes of a checkpoint on the cpu backend"};
-  std::string directory, record = "columns";
-  buoy::Index tokens = 512;
-  int threads = 0, repeat = 20;
-  app.add_option("--model", directory, "Checkpoint directory")->required();
-  app.add_option("--tokens", tokens, "Length of the sequence")->capture_default_str();
-  app.add_option("--threads", threads, "0: all")->capture_default_str();
-  app.add_option("--repeat", repeat, "Timed passes")->check(CLI::Range(1, 100000))->capture_default_str();
-  app.add_option("--record", record, "none, columns (column sums) or all")
+  buoy::BenchSettings settings;
+  app.add_option("--model", settings.directory, "Checkpoint directory")->required();
+  app.add_option("--tokens", settings.tokens, "Length of the sequence")->capture_default_str();
+  app.add_option("--threads", settings.threads, "0: all")->capture_default_str();
+  app.add_option("--repeat", settings.repeat, "Timed passes")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--record", settings.record, "none, columns (column sums) or all")
       ->check(CLI::IsMember({"none", "columns", "all"}))
+      ->capture_default_str();
+  app.add_option("--instructions", settings.instructions, "best, or avx2 where there is AVX-512 too")
+      ->check(CLI::IsMember({"best", "avx2"}))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
-    buoy::run(directory, tokens, threads, repeat, record);
+    buoy::run(settings);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "forward_bench: %s\n", e.what());
     return 1;
