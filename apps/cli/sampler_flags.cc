@@ -46,6 +46,10 @@ void SamplerFlags::add_to(Verb& verb) {
       .choices(remasking_names())
 
       .group(llada_group);
+  verb.option("--confidence", &confidence_,
+              "LLaDA, A2D: rank confidences rounded to f64, f32 or bf16; in the last two many are equal")
+      .choices(confidence_type_names())
+      .group(llada_group);
   verb.option("--cfg-scale", &given_.cfg_scale, "Classifier-free guidance; 0: off")
       .at_least(0)
       .group(llada_group);
@@ -73,6 +77,7 @@ void SamplerFlags::add_to(Verb& verb) {
 SamplerSettings SamplerFlags::settings() const {
   SamplerSettings made = given_;
   made.remasking = parse_remasking(remasking_);
+  made.confidence = parse_confidence_type(confidence_);
   made.alg = parse_dream_algorithm(alg_);
   if (verb_->given("--stop-ids")) made.stop_ids = parse_ids(stop_ids_);
   return made;

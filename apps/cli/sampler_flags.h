@@ -26,7 +26,7 @@ class SamplerFlags {
 
  private:
   SamplerSettings given_;
-  std::string remasking_ = "low_confidence", alg_ = "origin", stop_ids_;
+  std::string remasking_ = "low_confidence", alg_ = "origin", confidence_ = "f64", stop_ids_;
   std::optional<Verb> verb_;
 };
 

@@ -1,5 +1,6 @@
 // LLaDA's and A2D's sampler: blocks from left to right, a fixed quota of the surest masks a step.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "buoy/base/error.h"
@@ -7,6 +8,7 @@
 #include "buoy/decode/masked_diffusion.h"
 #include "buoy/decode/masked_pass.h"
 #include "buoy/decode/quota.h"
+#include "buoy/io/half.h"
 
 namespace buoy {
 namespace {
@@ -53,7 +55,7 @@ struct LladaSampler {
   }
 
   double rank(const MaskedSample& sample, Index position, double probability) const {
-    if (options.remasking == Remasking::kLowConfidence) return probability;
+    if (options.remasking == Remasking::kLowConfidence) return rounded(probability, options.confidence);
     return uniform(draw_key(sample, position), kConfidenceDraw);
   }
 
@@ -111,6 +113,15 @@ struct LladaSampler {
 };
 
 }  // namespace
+
+double rounded(double confidence, ConfidenceType type) {
+  if (type == ConfidenceType::kF64) return confidence;
+  const auto single = static_cast<float>(confidence);
+  if (type == ConfidenceType::kF32) return single;
+  const auto bits = std::bit_cast<std::uint32_t>(single);
+  const std::uint32_t even = (bits >> 16) & 1;
+  return widen_bf16(static_cast<std::uint16_t>((bits + 0x7FFF + even) >> 16));
+}
 
 void check_options(const LladaOptions& o) {
   if (o.gen_length < 1) fail_usage("gen_length is {}, expected at least 1", o.gen_length);

@@ -14,6 +14,11 @@ namespace buoy {
 // Which of the masks that may be filled are filled first: the surest, any, or (SDAR) the leftmost.
 enum class Remasking { kLowConfidence, kRandom, kSequential };
 
+// What the confidences of low_confidence are rounded to before they are ranked. The public code ranks them in
+// the type of its logits, where all that are nearly sure are equal and the order of equals decides: ours
+// takes the leftmost first.
+enum class ConfidenceType { kF64, kF32, kBf16 };
+
 // How many a step: LLaDA's even quota, where lengths and steps must divide, or A2D's schedule, where nothing
 // need divide anything and the last block may be short (quota.h).
 enum class LladaQuota { kEven, kScheduled };
@@ -25,6 +30,7 @@ struct LladaOptions {
   LladaQuota quota = LladaQuota::kEven;
   double temperature = 0;
   Remasking remasking = Remasking::kLowConfidence;
+  ConfidenceType confidence = ConfidenceType::kF64;
   double cfg_scale = 0;
   bool logits_eos_inf = false;          // EOS is never proposed
   bool confidence_eos_eot_inf = false;  // EOS and end-of-turn are committed last
@@ -57,6 +63,9 @@ std::vector<Generation> generate_llada(const Model& model, std::span<const std::
 std::vector<Generation> generate_dream(const Model& model, std::span<const std::vector<TokenId>> prompts,
                                        const DreamOptions& options, GenerationObserver* observer = nullptr,
                                        SampleStreams streams = {});
+
+// The confidence as a number of that type, to the nearest, ties to even.
+double rounded(double confidence, ConfidenceType type);
 
 // Throw UsageError unless the options make sense.
 void check_options(const LladaOptions& options);

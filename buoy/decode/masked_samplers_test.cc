@@ -71,6 +71,18 @@ TEST(LladaScripted, TheSurestComeFirstAndABlockKeepsItsOrder) {
       << "3 masks in 2 steps: 2, then 1";
 }
 
+TEST(LladaScripted, ConfidencesThatRoundToTheSameAreTakenFromTheLeft) {
+  const ScriptedModel model =
+      scripted("llada", {{kWord, 0.9961}, {kWord, 0.9990}, {kWord, 1 - 1e-9}, {kWord, 1 - 1e-12}});
+  LladaOptions options{.gen_length = 4, .steps = 4, .block_length = 4};
+  EXPECT_EQ(commit_steps(model, options), (Steps{3, 2, 1, 0}));
+  options.confidence = ConfidenceType::kF32;
+  EXPECT_EQ(commit_steps(model, options), (Steps{3, 2, 0, 1}));
+  options.confidence = ConfidenceType::kBf16;  // whose neighbours below 1 are 0.99609375 and 0.9921875
+  EXPECT_EQ(commit_steps(model, options), (Steps{3, 0, 1, 2}));
+  EXPECT_EQ(generate_llada(model, {{kPrompt}}, options)[0].confidence[0], 0.99609375);
+}
+
 // So little noise that the argmax is that of the logits.
 constexpr double kAlmostGreedy = 1e-6;
 

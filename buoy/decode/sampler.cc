@@ -35,6 +35,7 @@ constexpr struct {
     {"block_length", kLlada | kBlocks},
     {"sub_block_length", kFast},
     {"remasking", kLlada | kSdar},
+    {"confidence", kLlada},
     {"cfg_scale", kLlada},
     {"threshold", kLlada | kStopping},
     {"logits_eos_inf", kLlada},
@@ -52,6 +53,7 @@ constexpr struct {
 constexpr std::array<std::string_view, 3> kRemasking = {"low_confidence", "random", "sequential"};
 constexpr std::array<std::string_view, 5> kAlgorithms = {"origin", "maskgit_plus", "topk_margin", "entropy",
                                                          "p2"};
+constexpr std::array<std::string_view, 3> kConfidenceTypes = {"f64", "f32", "bf16"};
 
 // The stop ids of samplers that stop.
 std::vector<TokenId> stop_ids_of(const SamplerSettings& s, const ModelConfig& config) {
@@ -79,12 +81,20 @@ std::string_view name_of(DreamAlgorithm alg) {
   return kAlgorithms[static_cast<std::size_t>(alg)];
 }
 
+std::string_view name_of(ConfidenceType type) {
+  return kConfidenceTypes[static_cast<std::size_t>(type)];
+}
+
 std::vector<std::string> remasking_names() {
   return strings(kRemasking);
 }
 
 std::vector<std::string> dream_algorithm_names() {
   return strings(kAlgorithms);
+}
+
+std::vector<std::string> confidence_type_names() {
+  return strings(kConfidenceTypes);
 }
 
 Remasking parse_remasking(std::string_view name) {
@@ -95,6 +105,10 @@ DreamAlgorithm parse_dream_algorithm(std::string_view name) {
   return enum_named<DreamAlgorithm>(kAlgorithms, name, "alg");
 }
 
+ConfidenceType parse_confidence_type(std::string_view name) {
+  return enum_named<ConfidenceType>(kConfidenceTypes, name, "confidence");
+}
+
 LladaOptions llada_options(const SamplerSettings& s, LladaQuota quota) {
   return {.gen_length = s.gen_length,
           .steps = s.steps.value_or(s.gen_length),
@@ -102,6 +116,7 @@ LladaOptions llada_options(const SamplerSettings& s, LladaQuota quota) {
           .quota = quota,
           .temperature = s.temperature,
           .remasking = s.remasking,
+          .confidence = s.confidence,
           .cfg_scale = s.cfg_scale,
           .logits_eos_inf = s.logits_eos_inf,
           .confidence_eos_eot_inf = s.confidence_eos_eot_inf,
@@ -215,6 +230,7 @@ std::map<std::string, std::string> useless_settings(const SamplerSettings& s,
   const unsigned bit = bit_of(family.sampler);
   const bool quota_too = family.sampler == SamplerKind::kSdar || family.sampler == SamplerKind::kLlada2;
   complain(s.threshold && !quota_too, "steps", fmt::format("has no effect with {}", spell("threshold")));
+  complain(random_order, "confidence", fmt::format("has no use for {} random", spell("remasking")));
   complain(random_order, "threshold", fmt::format("has no use for {} random", spell("remasking")));
   complain(dream && origin, "alg_temp", fmt::format("has no effect with {} origin", spell("alg")));
   for (const char* name : {"top_p", "top_k"}) {
@@ -257,6 +273,7 @@ Json to_json(const SamplerSettings& s, const ModelConfig& config) {
       json["steps"] = o.steps;
       json["block_length"] = o.block_length;
       json["remasking"] = name_of(o.remasking);
+      if (o.confidence != ConfidenceType::kF64) json["confidence"] = name_of(o.confidence);
       json["cfg_scale"] = o.cfg_scale;
       json["logits_eos_inf"] = o.logits_eos_inf;
       json["confidence_eos_eot_inf"] = o.confidence_eos_eot_inf;

@@ -32,6 +32,7 @@ struct SamplerSettings {
   // LLaDA, A2D and block families.
   std::optional<Index> block_length;  // one block of gen_length; block families: the model's own
   Remasking remasking = Remasking::kLowConfidence;
+  ConfidenceType confidence = ConfidenceType::kF64;  // LLaDA and A2D
   double cfg_scale = 0;
   std::optional<double> threshold;        // see LladaOptions and BlockPick
   std::optional<Index> sub_block_length;  // Fast-dLLM v2: 8, or the block's where that is less
@@ -73,11 +74,14 @@ Json to_json(const SamplerSettings& settings, const ModelConfig& config);
 // "low_confidence", "random", "sequential"; "origin", "maskgit_plus", "topk_margin", "entropy", "p2".
 std::string_view name_of(Remasking remasking);
 std::string_view name_of(DreamAlgorithm alg);
+std::string_view name_of(ConfidenceType type);  // "f64", "f32", "bf16"
 std::vector<std::string> remasking_names();
 std::vector<std::string> dream_algorithm_names();
+std::vector<std::string> confidence_type_names();
 // Throw UsageError listing what there is.
 Remasking parse_remasking(std::string_view name);
 DreamAlgorithm parse_dream_algorithm(std::string_view name);
+ConfidenceType parse_confidence_type(std::string_view name);
 
 // Generates for a batch of prompts with the sampler of the model's family. Sample i draws from streams.of(i).
 // Throws UsageError and Error as generate_llada() does, and Cancelled when the observer asks for it.

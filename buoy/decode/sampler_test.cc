@@ -41,6 +41,7 @@ TEST(UselessSettings, AreThoseThatOthersSwitchOff) {
   EXPECT_EQ(useless(settings, "llada", {"seed"}), Names{"seed"}) << "nothing is drawn";
   settings.remasking = Remasking::kRandom;
   EXPECT_EQ(useless(settings, "llada", {"seed"}), Names{});
+  EXPECT_EQ(useless(settings, "llada", {"confidence"}), Names{"confidence"}) << "nothing is ranked";
   settings.threshold = 0.9;
   EXPECT_EQ(useless(settings, "llada", {"steps", "threshold"}), (Names{"steps", "threshold"}));
   EXPECT_EQ(useless(settings, "llama", {"top_p"}), Names{"top_p"}) << "temperature is 0";
@@ -58,6 +59,8 @@ TEST(SamplerSettings, AreReadAndWrittenByName) {
   for (const std::string& name : remasking_names()) EXPECT_EQ(name_of(parse_remasking(name)), name);
   for (const std::string& name : dream_algorithm_names())
     EXPECT_EQ(name_of(parse_dream_algorithm(name)), name);
+  for (const std::string& name : confidence_type_names())
+    EXPECT_EQ(name_of(parse_confidence_type(name)), name);
   EXPECT_EQ(error_of([] { parse_remasking("low"); }),
             "remasking is \"low\", expected one of low_confidence, random, sequential");
 }

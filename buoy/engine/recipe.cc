@@ -41,8 +41,9 @@ std::vector<std::string> strings_of(const JsonObject& object, std::string_view n
 }
 
 SamplerSettings sampler_of_recipe(const JsonObject& object) {
-  check_fields(object, {"gen_length", "temperature", "seed", "steps", "block_length", "remasking",
-                        "cfg_scale", "threshold", "alg", "alg_temp", "eps", "top_p", "top_k", "ignore_eos"});
+  check_fields(object,
+               {"gen_length", "temperature", "seed", "steps", "block_length", "remasking", "confidence",
+                "cfg_scale", "threshold", "alg", "alg_temp", "eps", "top_p", "top_k", "ignore_eos"});
   SamplerSettings made;
   made.gen_length = object.integer_or("gen_length", 32);
   made.temperature = object.number_or("temperature", made.temperature);
@@ -52,6 +53,8 @@ SamplerSettings sampler_of_recipe(const JsonObject& object) {
   if (object.has("steps")) made.steps = object.integer("steps");
   if (object.has("block_length")) made.block_length = object.integer("block_length");
   made.remasking = parse_remasking(object.string_or("remasking", std::string(name_of(made.remasking))));
+  made.confidence =
+      parse_confidence_type(object.string_or("confidence", std::string(name_of(made.confidence))));
   made.cfg_scale = object.number_or("cfg_scale", made.cfg_scale);
   if (object.has("threshold")) made.threshold = object.number("threshold");
   made.alg = parse_dream_algorithm(object.string_or("alg", std::string(name_of(made.alg))));
