@@ -125,7 +125,7 @@ class Checker {
       case Holds::kKeyCount:
         return range(values, name, 0, N);
       case Holds::kLength:
-        return range(values, name, 1, N);
+        return range(values, name, std::max<Index>(1, trace_.prompt_length), N);
       case Holds::kStep:
         return range(values, name, -1, kMostSteps);
       case Holds::kShare:

@@ -23,7 +23,7 @@ enum class Holds {
   kRowsSumToOneOrZero,  // the same; 0 where a region has no positions, or there is no row
   kPosition,            // -1 … N - 1
   kKeyCount,            // 0 … N
-  kLength,              // 1 … N
+  kLength,              // the prompt's length (at least 1) … N
   kStep,                // -1 … the largest number of a pass
   kShare,               // 0 … 1
   kNotNegative,

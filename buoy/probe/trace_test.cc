@@ -254,7 +254,9 @@ TEST_F(SpoiledArrays, ThatDoNotHoldWhatTheTableSaysAreRefused) {
     const bool sums = array.holds == Holds::kRowsSumToOne || array.holds == Holds::kRowsSumToOneOrZero;
     const bool open = array.holds == Holds::kNotNegative;  // upwards
     const bool may_be_missing = array.holds == Holds::kPosition || array.holds == Holds::kStep;
-    const Index low = may_be_missing ? -1 : array.holds == Holds::kLength ? 1 : 0;
+    const Index low = may_be_missing                  ? -1
+                      : array.holds == Holds::kLength ? std::max<Index>(1, trace_.prompt_length)
+                                                      : 0;
     const Index high = array.holds == Holds::kFlag || array.holds == Holds::kShare ? 1
                        : array.holds == Holds::kStep                               ? Index{1} << 28
                        : array.holds == Holds::kPosition                           ? trace_.N() - 1

@@ -166,6 +166,7 @@ class PromptWriter {
     if (is_before == (place == QueryPlace::kBeforePassages)) return;
     const Pieces cut = cut_lines(pieces);
     const Range passages = pieces_of(cut, blocks.begin, blocks.end - 1);
+    if (passages.begin == passages.end) return;  // they show nothing that it could stand before
     const Range line = line_of(cut, std::ranges::find_if(cut, is_question) - cut.begin(), passages);
     pieces = is_before ? swapped(cut, line, passages) : swapped(cut, passages, line);
   }

@@ -189,6 +189,11 @@ TEST(QueryPlace, TheLineOfTheQuestionAndThePassagesChangePlaces) {
             "Read.\nQ: Où est 東京? A:\nNow think.\n* Rien du tout.\n* é vide. Il est ici. Fin.");
 }
 
+TEST(QueryPlace, StaysWhereItIsAmongPassagesThatShowNothing) {
+  const PromptTemplate own = PromptTemplate::parse("\n\n{question}:{for passage}\t{end}z", "own");
+  EXPECT_EQ(own.render(kItem, QueryPlace::kAfterPassages).text, own.render(kItem).text);
+}
+
 TEST(QueryPlace, ATemplateThatCannotBeReorderedIsAnError) {
   const auto error = [](const char* source) -> std::string {
     try {
