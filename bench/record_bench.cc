@@ -52,14 +52,10 @@ void run(const Options& options) {
   const Tokenizer tokenizer = Tokenizer::load(options.model);
   const LladaOptions sampler{
       .gen_length = options.gen_length, .steps = options.steps, .block_length = options.gen_length};
+  SamplerSettings settings{.gen_length = options.gen_length};
+  settings.steps = options.steps;
   const TraceSource source{
-      .model = model,
-      .tokenizer = tokenizer,
-      .generate =
-          [&](std::span<const std::vector<TokenId>> prompts, GenerationObserver* observer,
-              SampleStreams streams) { return generate_llada(model, prompts, sampler, observer, streams); },
-      .record = {},
-      .name = "bench"};
+      .model = model, .tokenizer = tokenizer, .sampler = settings, .record = {}, .name = "bench"};
   const TraceExample example = example_of(tokenizer, options.tokens - options.gen_length);
   const std::vector<std::vector<TokenId>> prompts = {example.prompt.ids};
   std::vector<double> plain, recorded, finished;

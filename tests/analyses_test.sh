@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every number of buoy analyze against NumPy over the exported matrices, for the bundled pair.
+# Every number of buoy analyze against NumPy over the exported matrices, for the bundled pair and a model with experts.
 # usage: analyses_test.sh BUOY PYTHON
 set -euo pipefail
 buoy=$1
@@ -11,10 +11,13 @@ trap 'rm -rf "$work"' EXIT
 run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; echo "FAIL $*"; exit 1; }; }
 
 failed=0
-for model in mini-mdm mini-arm; do
+"$python" -B "$root/tests/numpy/expert_model.py" "$root/models/mini-mdm" "$work/experts-model"
+for model in mini-mdm mini-arm experts; do
   settings=(--gen-length 16 --limit 2 --per-head --record received,flow,answer,qk,keys)
+  name=$model
   [ $model = mini-mdm ] && settings+=(--steps 16)
-  run "$buoy" trace --model $model --data "$root/data/micro_study.jsonl" "${settings[@]}" -o "$work/$model"
+  [ $model = experts ] && settings=(--gen-length 8 --steps 6 --limit 2 --per-head --record received,flow,answer,qk,experts) && name=$work/experts-model
+  run "$buoy" trace --model "$name" --data "$root/data/micro_study.jsonl" "${settings[@]}" -o "$work/$model"
   run "$buoy" analyze "$work/$model" -o "$work/$model-tables"
   files=()
   for trace in "$work/$model"/*.npz; do

@@ -94,6 +94,11 @@ expect 0 '7 checks, 0 failed' verify -m "$goldens/open-dcoder" --golden "$golden
 expect 0 'read as Open-dCoder, as told' verify -m "$goldens/open-dcoder" --golden "$goldens/open-dcoder/golden.npz" --family open-dcoder
 expect 0 'mask +blocks of 4' inspect -m "$goldens/sdar"
 expect 0 'experts +16 of width 20, 4 a token, and a shared one of 20, from 2 of 4 groups; 1 of 3 layers without' inspect -m "$goldens/llada2-moe"
+expect 2 'block.length is 0, expected at least 1' generate -m "$goldens/sdar" --ids 1 --block-length 0
+expect 2 "block_length is 600, more than the model's context of 512" generate -m "$goldens/sdar" --ids 1 --block-length 600
+expect 2 '--cfg-scale has no effect on SDAR models' generate -m "$goldens/sdar" --ids 1 --cfg-scale 1
+expect 2 '--steps has no effect with --threshold' generate -m "$goldens/stable-diffcoder" --ids 1 --gen-length 8 --steps 4 --threshold 0.5
+expect 0 'mask_id +not compared: as it was read the model has no mask' verify -m "$goldens/open-dcoder" --golden "$goldens/open-dcoder/golden.npz"
 fresh; echo '{' >"$work/m/config.json"; expect 1 'config.json: not valid JSON' inspect -m "$work/m"
 fresh; printf '\xff\xff\xff\xff' | dd of="$weights" bs=1 seek=$(($(stat -c %s "$weights") - 4)) conv=notrunc status=none
 expect 1 '" holds 1 NaN or infinite weights' generate -m "$work/m" --ids 1 --gen-length 4

@@ -13,9 +13,9 @@ constexpr Index kAnyLayer = Index{1} << 20;  // the model's own number is checke
 
 void RecordFlags::add_to(Verb& verb) {
   const std::string group = "Recording";
-  verb.option("--record", &statistics, "What of every step: received, flow, answer, qk, keys, or none")
+  verb.option("--record", &statistics, "What of every step: received, flow, answer, qk, keys, experts, or none")
       .split_at(',')
-      .choices({"received", "flow", "answer", "qk", "keys", "none"})
+      .choices({"received", "flow", "answer", "qk", "keys", "experts", "none"})
 
       .group(group);
   verb.option("--record-steps", &steps, "all, every:4, or a list such as 0,3,7")
@@ -38,7 +38,8 @@ RecordSettings RecordFlags::settings() const {
           .flow = wants("flow"),
           .answer_rows = wants("answer"),
           .qk = wants("qk"),
-          .keys = wants("keys")};
+          .keys = wants("keys"),
+          .experts = wants("experts")};
 }
 
 void DataFlags::add_to(Verb& verb, const std::string& format_names) {

@@ -82,7 +82,7 @@ void print_table(const ModelConfig& c, const WeightReport& weights, const Memory
   row("mask", describe_mask(c));
   row("sampler", std::string(name_of(c.family->sampler)));
   row("layers", fmt::format("{}", c.L));
-  row("width", fmt::format("{}, MLP {}", c.E, c.F));
+  row("width", c.F > 0 ? fmt::format("{}, MLP {}", c.E, c.F) : fmt::format("{}", c.E));
   row("heads", fmt::format("{} of {}, {} for keys and values{}", c.H, c.D, c.Hkv,
                            c.qk_norm ? "; RMS norm of queries and keys" : ""));
   if (c.experts) row("experts", describe_experts(*c.experts));

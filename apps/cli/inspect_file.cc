@@ -64,6 +64,8 @@ std::vector<std::string> statistics_of(const Trace& trace) {
       {!trace.steps.flow.empty(), "flow between regions"},
       {!trace.answer.argmax.empty(), "rows that wrote the answer"},
       {!trace.steps.score_means.empty(), "means of scores, cosines and norms"},
+      {!trace.steps.key_change.empty(), "change of keys"},
+      {!trace.steps.experts.empty(), "experts of every step"},
       {!trace.finished.received.empty(), "a pass over the finished text"}};
   std::vector<std::string> there;
   for (const auto& [is_there, name] : all) {
@@ -90,6 +92,7 @@ std::string trace_text(const Trace& trace) {
               fmt::format("{}: {} of the prompt, {} written", trace.N(), trace.prompt_length, trace.G()));
   text += row("layers", fmt::format("{} of {}: {}", trace.L(), h.model_layers, fmt::join(trace.layers, ",")));
   text += row("heads", fmt::format("{}, {} for keys and values", h.H, h.Hkv));
+  if (h.experts > 0) text += row("experts", fmt::format("{}, {} a token", h.experts, h.active_experts));
   if (trace.S() > 0) {
     text += row("steps", fmt::format("{}, from {} to {}", trace.S(), trace.steps.steps.front(),
                                      trace.steps.steps.back()));

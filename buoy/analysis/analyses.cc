@@ -11,6 +11,7 @@
 #include "buoy/analysis/concentration.h"
 #include "buoy/analysis/dormant_heads.h"
 #include "buoy/analysis/drift.h"
+#include "buoy/analysis/experts.h"
 #include "buoy/analysis/flow.h"
 #include "buoy/analysis/key_change.h"
 #include "buoy/analysis/qk.h"
@@ -22,7 +23,7 @@
 namespace buoy {
 namespace {
 
-constexpr std::array<Analysis, 11> kAnalyses = {{
+constexpr std::array<Analysis, 12> kAnalyses = {{
     {"drift", "Do anchors stay in place?",
      "A few tokens, the anchors, draw far more attention than the others. "
      "This follows them from step to step and from layer to layer: turnover 0 means that they stay, 1 that "
@@ -89,6 +90,12 @@ constexpr std::array<Analysis, 11> kAnalyses = {{
      "For each question this notes on which kinds of token, in which region, the anchors stand. "
      "Profiles of two tasks that differ more than reshuffled samples do mean that anchors follow the task.",
      profile},
+    {"experts", "Which experts do tokens go to?",
+     "In a model with experts a router sends every token through a few of many; this says how evenly they are "
+     "used, and whether a token keeps its experts from one step to the next, 1 meaning all of them and 0 as "
+     "many as chance. "
+     "Masks and words stand apart, and so does the step at which a mask becomes a word.",
+     experts},
 }};
 
 using Key = std::tuple<std::string_view, Index, Index, std::string_view>;

@@ -16,7 +16,7 @@ struct Analysis {
   AnalysisFunction function;
 };
 
-// drift, salience, keys, absorption, concentration, qk, heads, dormant, flow, classes, tasks.
+// drift, salience, keys, absorption, concentration, qk, heads, dormant, flow, classes, tasks, experts.
 std::span<const Analysis> analyses();
 
 // nullptr when there is none of that name.

@@ -22,11 +22,16 @@ std::optional<Trace> frozen_trace(const Trace& trace) {
                         !measured.received_staying.empty() && trace.header.rows == PassRows::kAnew;
   if (!recorded) return std::nullopt;
   Trace frozen = trace;
+  drop_routing(frozen);
   for (const TraceArray& array : trace_arrays()) {
     if (!array.shape.starts_with("SL")) continue;  // only what is measured layer by layer
     array.visit(frozen, [&](auto& values) {
       const Index each = std::ssize(values) / trace.S();
-      for (Index t = 1; t < trace.S(); ++t) std::copy_n(values.begin(), each, values.begin() + t * each);
+      Index first = 0;  // where blocks follow each other, of the block at hand
+      for (Index t = 1; t < trace.S(); ++t) {
+        if (measured.lengths[t] != measured.lengths[t - 1]) first = t;
+        std::copy_n(values.begin() + first * each, each, values.begin() + t * each);
+      }
     });
   }
   frozen.steps.received_read = frozen.steps.received_frozen = measured.received_frozen;

@@ -39,6 +39,7 @@ class UniformFill {
     const Index count = element_count(array.shape_in(trace_));
     switch (array.under_uniform) {
       case UnderUniform::kSame:
+      case UnderUniform::kGone:
         check(false, "what stays the same is not filled");
         return;
       case UnderUniform::kZero:
@@ -187,6 +188,7 @@ Trace null_trace(const Trace& trace) {
   check(trace.Hkv() > 0 && trace.H() % trace.Hkv() == 0, "query heads share key heads evenly");
   const UniformFill uniform(trace);
   Trace null = trace;
+  drop_routing(null);
   for (const TraceArray& array : trace_arrays()) {
     if (array.under_uniform == UnderUniform::kSame) continue;
     array.visit(null, [&](auto& values) {

@@ -7,6 +7,7 @@
 #include "buoy/analysis/received.h"
 #include "buoy/analysis/recency.h"
 #include "buoy/base/error.h"
+#include "buoy/probe/trace_arrays.h"
 
 namespace buoy {
 namespace {
@@ -146,6 +147,7 @@ class RecencyLayer {
 std::optional<Trace> recency_trace(const Trace& trace) {
   if (has_steps(trace) && trace.steps.read.empty()) return std::nullopt;
   Trace null = trace;
+  drop_routing(null);
   for (std::vector<float>* scores : {&null.steps.score_means, &null.steps.cosine_means,
                                      &null.finished.score_means, &null.finished.cosine_means})
     std::ranges::fill(*scores, 0.0F);

@@ -106,7 +106,12 @@ std::vector<Generation> generate_autoregressive(const Model& model,
       last_rows[i] = std::ssize(fresh) - 1;
       last_positions[i] = std::ssize(w.generation.tokens) - 1;
       sequences.push_back({.ids = fresh, .read_rows = {&last_rows[i], 1}, .cache = &w.cache});
-      passes.push_back({w.number, &w.generation, {&last_positions[i], 1}});
+      passes.push_back({.sample = w.number,
+                        .generation = &w.generation,
+                        .tokens = w.generation.tokens,
+                        .read_positions = {&last_positions[i], 1},
+                        .first_row = w.cache.length,
+                        .rows = PassRows::kAddUp});
     }
     Tap* tap = begin_pass(observer, passes);
     const Tensor logits = model.forward(sequences, tap);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "buoy/base/at.h"
 #include "buoy/base/error.h"
@@ -38,7 +39,10 @@ struct BlockSampler {
   const Model& model;
   const BlockOptions& options;
   SampleStreams streams;
+  GenerationObserver* observer;  // or null
 
+  // Whether someone watches and nobody changes anything.
+  bool watched() const { return observer != nullptr && observer->only_watches(); }
   TokenId mask_id() const { return *model.config().mask_id; }
   bool has_quota() const {
     return options.pick != BlockPick::kBestAndReaching && options.pick != BlockPick::kBestAndAbove;
@@ -59,7 +63,7 @@ struct BlockSampler {
     }
     w.generation = start_masked_generation(prompt, total - P, mask_id());
     w.generation.mask = mask;
-    if (options.cache == BlockCache::kKept) w.cache = model.make_cache(total);
+    if (options.cache == BlockCache::kKept || watched()) w.cache = model.make_cache(total);
     w.end = mask.first_position_seeing(P);
     if (chained && w.end == P) {
       w.start = std::max<Index>(0, P - B);
@@ -108,22 +112,80 @@ struct BlockSampler {
     for (const Index p : w.masks) w.rows.push_back(w.chains ? p - 1 : std::max(w.start, p - shift));
   }
 
-  // Logits of the rows that the writers read, one pass. Who watches sees all tokens, though no row that is
-  // read sees a later block; else only what is not kept is computed, up to the end of the block at hand, and
-  // what comes before it is kept.
-  Tensor run_pass(std::span<BlockWriter* const> writers, GenerationObserver* observer) const {
+  // Computes the rows up to `ends` that are not kept, and keeps them. Nobody reads their logits.
+  void keep_rows(std::span<BlockWriter* const> writers, std::span<const Index> ends, Tap* tap) const {
+    if (writers.empty()) return;
+    const Index first = 0;  // a pass reads at least one row
+    std::vector<ForwardSequence> sequences;
+    for (std::size_t i = 0; i < writers.size(); ++i) {
+      BlockWriter& w = *writers[i];
+      sequences.push_back({.ids = seen_tokens(w, ends[i]).subspan(at(w.cache.length)),
+                           .read_rows = {&first, 1},
+                           .cache = &w.cache,
+                           .mask = w.generation.mask});
+    }
+    model.forward(sequences, tap);
+  }
+
+  static std::span<const TokenId> seen_tokens(const BlockWriter& w, Index end) {
+    return std::span(w.generation.tokens).first(at(end));
+  }
+
+  // Forgets what is kept and computes it once more.
+  void keep_again(std::span<BlockWriter* const> writers) const {
+    std::vector<BlockWriter*> some;
+    std::vector<Index> ends;
+    for (BlockWriter* w : writers) {
+      if (w->cache.length == 0) continue;
+      some.push_back(w);
+      ends.push_back(std::exchange(w->cache.length, 0));
+    }
+    keep_rows(some, ends, nullptr);
+  }
+
+  // Lets rows be watched that stand: all before the block at hand. Not those of a step whose own rows stand,
+  // which is watched with them.
+  void settle(std::span<BlockWriter* const> writers) const {
+    std::vector<BlockWriter*> some;
+    std::vector<Index> ends;
     std::vector<GenerationObserver::Pass> passes;
-    for (const BlockWriter* w : writers) passes.push_back({w->number, &w->generation, w->rows});
+    for (BlockWriter* w : writers) {
+      if (w->chains || w->cache.length == w->start) continue;
+      some.push_back(w);
+      ends.push_back(w->start);
+      passes.push_back({.sample = w->number,
+                        .generation = &w->generation,
+                        .tokens = seen_tokens(*w, w->start),
+                        .read_positions = {},
+                        .first_row = w->cache.length,
+                        .rows = PassRows::kAddUp});
+    }
+    if (!some.empty()) keep_rows(some, ends, observer->before_standing(passes));
+  }
+
+  // Logits of the rows that the writers read, one pass up to the end of the block at hand. What is kept is
+  // not computed, and what comes before the block is kept; a tap that may change things sees all rows.
+  Tensor run_pass(std::span<BlockWriter* const> writers) const {
+    if (watched() && options.cache == BlockCache::kNone) keep_again(writers);
+    if (watched()) settle(writers);
+    std::vector<GenerationObserver::Pass> passes;
+    for (const BlockWriter* w : writers) {
+      passes.push_back({.sample = w->number,
+                        .generation = &w->generation,
+                        .tokens = seen_tokens(*w, w->end),
+                        .read_positions = w->rows,
+                        .first_row = watched() ? w->cache.length : 0,
+                        .rows = watched() && w->chains ? PassRows::kAddUp : PassRows::kAnew});
+    }
     Tap* tap = begin_pass(observer, passes);
-    const bool kept = tap == nullptr && options.cache == BlockCache::kKept;
+    const bool kept = tap == nullptr ? options.cache == BlockCache::kKept : watched();
     std::vector<std::vector<Index>> rows(writers.size());
     std::vector<ForwardSequence> sequences;
     for (std::size_t i = 0; i < writers.size(); ++i) {
       BlockWriter& w = *writers[i];
       const Index first = kept ? w.cache.length : 0;
-      const Index end = tap != nullptr ? std::ssize(w.generation.tokens) : w.end;
       for (const Index row : w.rows) rows[i].push_back(row - first);
-      sequences.push_back({.ids = std::span(w.generation.tokens).subspan(at(first), at(end - first)),
+      sequences.push_back({.ids = seen_tokens(w, w.end).subspan(at(first)),
                            .read_rows = rows[i],
                            .cache = kept ? &w.cache : nullptr,
                            .mask = w.generation.mask});
@@ -219,9 +281,9 @@ struct BlockSampler {
     }
   }
 
-  void step(std::span<BlockWriter* const> writers, GenerationObserver* observer) const {
+  void step(std::span<BlockWriter* const> writers) const {
     for (BlockWriter* w : writers) plan_pass(*w);
-    const Tensor logits = run_pass(writers, observer);
+    const Tensor logits = run_pass(writers);
     Index row = 0;
     for (BlockWriter* w : writers) {
       const Index rows = std::ssize(w->rows);
@@ -275,7 +337,7 @@ std::vector<Generation> generate_blocks(const Model& model, std::span<const std:
     fail_usage("block_length is {}, more than the model's context of {}", options.block_length,
                model.config().context);
   }
-  const BlockSampler sampler{model, options, streams};
+  const BlockSampler sampler{model, options, streams, observer};
   std::vector<BlockWriter> writers;
   for (const auto& prompt : prompts) writers.push_back(sampler.start(prompt, std::ssize(writers)));
   while (true) {
@@ -284,7 +346,7 @@ std::vector<Generation> generate_blocks(const Model& model, std::span<const std:
       if (!w.finished) active.push_back(&w);
     }
     if (active.empty()) break;
-    sampler.step(active, observer);
+    sampler.step(active);
   }
   std::vector<Generation> generations;
   for (BlockWriter& w : writers) generations.push_back(std::move(w.generation));

@@ -24,8 +24,8 @@ enum class BlockPick { kSurest, kLeftmost, kAboveOrQuota, kBestAndReaching, kBes
 // of the block before it asks for, and one such token more (Fast-dLLM v2).
 enum class BlockExtent { kWholeBlocks, kExact, kChained };
 
-// Whether keys and values of finished blocks are kept. Neither tokens nor logits depend on it; a pass that a
-// tap watches is always one over all tokens.
+// Whether keys and values of finished blocks are kept. No token, logit or recorded number depends on it; a
+// pass that a tap may change is always one over all tokens so far.
 enum class BlockCache { kKept, kNone };
 
 struct BlockOptions {

@@ -149,15 +149,40 @@ TEST(BlockScripted, ABlockWithAStopIsTheLastThatIsFilled) {
   EXPECT_EQ(filled({}, {kStop, 5}, false).size(), 12u);  // a stop id of the prompt is none
 }
 
-TEST(BlockScripted, AStepCostsAboutItsBlock) {
-  const ScriptedModel model = believing("sdar", {});
+// Watches every pass. Who may change something is shown all rows.
+struct Watching : GenerationObserver {
+  explicit Watching(bool only) : only_(only) {}
+  bool only_watches() const override { return only_; }
+  Tap* before_pass(std::span<const Pass> passes) override {
+    for (const Pass& pass : passes) EXPECT_TRUE(only_ || pass.first_row == 0);
+    return &tap_;
+  }
+  Tap* before_standing(std::span<const Pass> passes) override {
+    for (const Pass& pass : passes) standing += std::ssize(pass.tokens) - pass.first_row;
+    return &tap_;
+  }
+  Index standing = 0;  // rows
+
+ private:
+  bool only_;
+  Tap tap_;
+};
+
+TEST(BlockScripted, AStepCostsAboutItsBlockWatchedOrNot) {
   const BlockOptions options{.gen_length = 512, .block_length = 32, .block_steps = 4};
-  const Generation made = generate_blocks(model, {{std::vector<TokenId>(100, 4)}}, options)[0];
-  std::size_t rows = 0;
-  for (const auto& pass : model.passes()) rows += pass[0].size();
-  rows -= 128;  // the prompt and the rest of its block, once
-  EXPECT_LE(static_cast<double>(rows), 1.3 * 32 * static_cast<double>(made.steps));
-  EXPECT_GE(rows, 32u * static_cast<std::size_t>(made.steps - 4));
+  const std::vector<TokenId> prompt(100, 4);
+  Watching watching(true);
+  for (GenerationObserver* observer :
+       {static_cast<GenerationObserver*>(nullptr), static_cast<GenerationObserver*>(&watching)}) {
+    const ScriptedModel model = believing("sdar", {});
+    const Generation made = generate_blocks(model, {{prompt}}, options, observer)[0];
+    std::size_t rows = 0;
+    for (const auto& pass : model.passes()) rows += pass[0].size();
+    rows -= 128;  // the prompt and the rest of its block, once
+    EXPECT_LE(static_cast<double>(rows), 1.3 * 32 * static_cast<double>(made.steps));
+    EXPECT_GE(rows, 32u * static_cast<std::size_t>(made.steps - 4));
+  }
+  EXPECT_EQ(watching.standing, 608);  // every row before the last block stands, and is seen once
 }
 
 TEST(BlockOptionsCheck, NameWhatDoesNotFit) {
@@ -206,12 +231,6 @@ std::vector<BlockCase> block_cases() {
       {"fast-dllm-v2", "", settings(8, 0.5)}, {"a2d-qwen3", "a2d-qwen3-bd3lm", settings(8, std::nullopt)}};
 }
 
-// Watches every pass, so that each is a whole one.
-struct Watching : GenerationObserver {
-  Tap tap;
-  Tap* before_pass(std::span<const Pass>) override { return &tap; }
-};
-
 TEST(BlockCache, ChangesNoBit) {
   std::vector<std::unique_ptr<Backend>> backends;
   backends.push_back(make_reference_backend());
@@ -223,8 +242,9 @@ TEST(BlockCache, ChangesNoBit) {
                                                          {21, 22, 23, 24, 25, 26, 27, 28, 29}};
       BlockOptions options = block_options(c.settings, model.config());
       const auto kept = generate_blocks(model, prompts, options);
-      Watching watching;
+      Watching watching(true), changing(false);
       const auto watched = generate_blocks(model, prompts, options, &watching);
+      const auto changed = generate_blocks(model, prompts, options, &changing);
       options.cache = BlockCache::kNone;
       const auto whole = generate_blocks(model, prompts, options);
       for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -233,6 +253,7 @@ TEST(BlockCache, ChangesNoBit) {
         EXPECT_EQ(kept[i].commit_step, whole[i].commit_step) << what;
         EXPECT_EQ(kept[i].confidence, whole[i].confidence) << what;  // to the bit
         EXPECT_EQ(watched[i].confidence, whole[i].confidence) << what;
+        EXPECT_EQ(changed[i].confidence, whole[i].confidence) << what;
         const auto alone = generate_blocks(model, {&prompts[i], 1}, options)[0];
         EXPECT_EQ(alone.confidence, kept[i].confidence) << what;
       }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "buoy/base/types.h"
+#include "buoy/model/family.h"
 #include "buoy/model/tap.h"
 
 namespace buoy {
@@ -61,11 +62,20 @@ class GenerationObserver {
   struct Pass {
     Index sample;
     const Generation* generation;
+    std::span<const TokenId> tokens;        // what there is to see: in block families up to the block's end
     std::span<const Index> read_positions;  // positions in tokens whose rows' logits are read
+    Index first_row = 0;                    // rows before it stand as earlier passes left them
+    PassRows rows = PassRows::kAnew;        // kAddUp: its rows stand from now on
   };
   // Called before every pass; the returned tap (may be null) sees it. Its sequences are numbered as `passes`;
   // under classifier-free guidance the unconditional halves follow, numbered from passes.size() on.
   virtual Tap* before_pass(std::span<const Pass> /*passes*/) { return nullptr; }
+
+  // True promises that its taps change nothing. What earlier passes kept is then used though someone watches:
+  // in block families a pass has the rows of the block at hand alone, and before a block is begun
+  // before_standing() may watch those of finished ones that no step has, once each.
+  virtual bool only_watches() const { return false; }
+  virtual Tap* before_standing(std::span<const Pass> /*passes*/) { return nullptr; }
 
   // Called after a sample's step, when tokens, commit_step and steps are up to date.
   virtual void after_step(Index /*sample*/, const Generation& /*generation*/) {}

@@ -26,16 +26,18 @@ struct GoldenCheck {
   std::string array;     // its name in the file
   std::string measured;  // "max error 3.1e-07 of 1e-04", "40 of 40 tokens equal"
   bool passed = false;
+  bool compared = true;  // false: what was run, or what this model cannot do; `measured` says which
 };
 
-// Runs everything the golden file holds and returns one line per array. Arrays (docs/verify.md):
+// Runs everything the golden file holds and returns one line per array, those that are not compared last.
+// Arrays (docs/verify.md):
 //   input_ids, logits [T,V], attentions [L,H,T,T], hidden [L+1,T,E], experts and weights [L,T,k], under the
 //   model's own mask, in blocks of `block`, or as `mask` says ("full", "causal"); logits_causal [T,V];
 //   bd3lm_ids with bd3lm_logits in blocks of bd3lm_block that begin after prompt_ids; mask_id;
 //   greedy (prompt + tokens) for causal models; prompt_ids with the generations of masked ones, whose
 //   settings stand in their names (golden_name.h), and hist_… for Dream, all at temperature 0.
 // A file whose arrays are of another mask than this family's is compared as far as the mask goes: passes run
-// under the file's mask, generations are not known.
+// under the file's mask, generations are not compared.
 // Throws Error for a file that lacks input_ids, has arrays of the wrong shape, or arrays it does not know.
 std::vector<GoldenCheck> check_golden(const Model& model, const NpzArrays& golden, const std::string& place,
                                       const GoldenTolerance& tolerance = {});

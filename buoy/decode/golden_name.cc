@@ -51,4 +51,18 @@ std::optional<GoldenName> parse_golden_name(std::string_view name) {
   return made;
 }
 
+std::string_view golden_input(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kInputs[] = {
+      {"input_ids", "given: the sequence of the passes"},
+      {"prompt_ids", "given: the prompt of the generations"},
+      {"mask", "given: what rows see in the passes"},
+      {"block", "given: what rows see in the passes"},
+      {"bd3lm_ids", "given: the sequence of bd3lm_logits"},
+      {"bd3lm_block", "given: what rows see in bd3lm_logits"}};
+  for (const auto& [input, use] : kInputs) {
+    if (input == name) return use;
+  }
+  return {};
+}
+
 }  // namespace buoy

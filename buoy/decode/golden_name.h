@@ -25,4 +25,7 @@ struct GoldenName {
 // Nothing where the name has no such form.
 std::optional<GoldenName> parse_golden_name(std::string_view name);
 
+// What an array is used for that is no result to compare; empty: it is none of those.
+std::string_view golden_input(std::string_view name);
+
 }  // namespace buoy

@@ -25,7 +25,10 @@ Tensor run_masked_pass(const Model& model, std::span<MaskedSample> samples, doub
     for (const Index p : samples[i].masks) rows[i].push_back(std::max<Index>(0, p - shift));
     total += std::ssize(rows[i]);
     sequences.push_back({.ids = samples[i].generation->tokens, .read_rows = rows[i]});
-    passes.push_back({samples[i].number, samples[i].generation, rows[i]});
+    passes.push_back({.sample = samples[i].number,
+                      .generation = samples[i].generation,
+                      .tokens = samples[i].generation->tokens,
+                      .read_positions = rows[i]});
   }
   for (std::size_t i = 0; i < unconditional.size(); ++i) {
     const Generation& g = *samples[i].generation;

@@ -21,7 +21,7 @@ class StepCatcher : public GenerationObserver {
   StepCatcher(std::optional<Index> step, RunObserver* outer) : step_(step), outer_(outer) {}
 
   Tap* before_pass(std::span<const Pass> passes) override {
-    if (passes[0].generation->steps == step_) tokens = passes[0].generation->tokens;
+    if (passes[0].generation->steps == step_) tokens.assign(passes[0].tokens.begin(), passes[0].tokens.end());
     return nullptr;
   }
   void after_step(Index, const Generation& generation) override {

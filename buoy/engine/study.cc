@@ -67,6 +67,7 @@ RecordSettings record_settings(const StudySettings& settings, const ModelConfig&
   if (record.received && config.L * config.H <= kFewHeads) {
     record.heads = HeadDetail::kPerHead;
     record.keys = true;
+    record.experts = config.experts.has_value();
   }
   return record;
 }

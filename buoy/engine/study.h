@@ -42,7 +42,7 @@ struct StudyOutcome {
 };
 
 // Up to so many heads in all its layers a model's steps are recorded head by head and with the change of its
-// keys, asked for or not: claims need it, and the trace of a small model stays small.
+// keys and its experts, asked for or not: claims need it, and the trace of a small model stays small.
 inline constexpr Index kFewHeads = 256;
 
 // A figure can tell this many models apart.

@@ -85,7 +85,6 @@ struct Intervener::Sample {
   const TokenizedPrompt* prompt = nullptr;
   std::uint32_t stream = 0;
   SampleMemory memory;
-  Index cached = 0;  // positions that earlier passes computed and kept
 
   // Of the pass that is about to run.
   Index step = 0, N = 0;
@@ -158,6 +157,10 @@ class Intervener::ChangingTap : public Tap {
   }
   Addition add(Index depth, Index sequence) override {
     return inner_ != nullptr ? inner_->add(depth, sequence) : Addition{};
+  }
+  bool wants_routing() const override { return inner_ != nullptr && inner_->wants_routing(); }
+  void routed(Index layer, Index sequence, const RoutedRows& routed) override {
+    inner_->routed(layer, sequence, routed);
   }
   bool wants_hidden() const override { return inner_ != nullptr && inner_->wants_hidden(); }
   void hidden(Index depth, Backend& backend, const Tensor& rows) override {
@@ -248,16 +251,17 @@ bool Intervener::goes_by_the_last_row() const {
          model_.config().family->rows == PassRows::kAddUp;
 }
 
-void Intervener::begin(Sample& s, const Generation& generation, Index first_row) {
+void Intervener::begin(Sample& s, const Generation& generation, std::span<const TokenId> tokens,
+                       Index first_row) {
   const ModelConfig& config = model_.config();
   s.step = generation.steps;
-  s.tokens = generation.tokens;
-  s.N = std::ssize(generation.tokens);
+  s.tokens = tokens;
+  s.N = std::ssize(tokens);
   s.mask = generation.mask;
   s.acts = settings_.site.steps.contains(s.step);
   s.places = key_places(s.prompt->layout.regions, s.N);
   s.evidence = s.prompt->layout.evidence;
-  s.evidence.resize(generation.tokens.size(), 0);
+  s.evidence.resize(tokens.size(), 0);
   const Index first_counted = settings_.kind->rows == CorrectedRows::kSoFar ? 0
                               : goes_by_the_last_row()                      ? s.N - 1
                                                                             : first_row;
@@ -268,8 +272,8 @@ void Intervener::begin(Sample& s, const Generation& generation, Index first_row)
   s.round = 0;
   if (settings_.kind->needs_classes) {
     std::vector<TokenOrigin> origins = s.prompt->origins;
-    origins.resize(generation.tokens.size(), TokenOrigin::kText);
-    s.classes = classify(tokenizer_, generation.tokens, role_ids(tokenizer_, config), origins);
+    origins.resize(tokens.size(), TokenOrigin::kText);
+    s.classes = classify(tokenizer_, tokens, role_ids(tokenizer_, config), origins);
   }
 }
 
@@ -305,10 +309,9 @@ Tap* Intervener::before_pass(std::span<const Pass> passes) {
   std::vector<Sample*> samples;
   for (const Pass& pass : passes) {
     Sample& s = samples_[static_cast<std::size_t>(pass.sample)];
-    begin(s, *pass.generation, s.cached);
+    begin(s, *pass.generation, pass.tokens, pass.first_row);
     s.has_past =
         model_.config().family->rows == PassRows::kAddUp && settings_.kind->rows == CorrectedRows::kSoFar;
-    if (model_.config().family->cache == Cache::kAppend) s.cached = s.N;
     samples.push_back(&s);
   }
   return tap_for(std::move(samples), inner);
@@ -322,7 +325,7 @@ Tap* Intervener::before_finished(std::span<const Generation> generations, Tap* i
   check(generations.size() == samples_.size(), "every sample is finished");
   std::vector<Sample*> samples;
   for (std::size_t i = 0; i < samples_.size(); ++i) {
-    begin(samples_[i], generations[i], 0);
+    begin(samples_[i], generations[i], generations[i].tokens, 0);
     // Each row was read under a change of its own: one for all of them would be another intervention.
     if (goes_by_the_last_row()) samples_[i].acts = false;
     samples.push_back(&samples_[i]);

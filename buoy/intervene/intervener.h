@@ -41,7 +41,7 @@ class Intervener : public GenerationObserver {
   struct Sample;
 
   bool goes_by_the_last_row() const;
-  void begin(Sample& sample, const Generation& generation, Index first_row);
+  void begin(Sample& sample, const Generation& generation, std::span<const TokenId> tokens, Index first_row);
   void look_unmodified(std::span<Sample* const> samples);
   Tap* tap_for(std::vector<Sample*> samples, Tap* inner);
 

@@ -37,7 +37,7 @@ class Intervened : public testing::Test {
     Hidden hidden;
     for (Index step = 0; step < steps; ++step) {
       generation_.steps = step;
-      const GenerationObserver::Pass pass{0, &generation_, {&read, 1}};
+      const GenerationObserver::Pass pass{0, &generation_, generation_.tokens, {&read, 1}};
       Tap* tap = intervener.before_pass({&pass, 1});
       const ForwardSequence sequence{.ids = generation_.tokens, .read_rows = {&read, 1}};
       const std::size_t before = model_.plans().size();

@@ -202,7 +202,13 @@ std::vector<bool> read_expert_layers(const JsonObject& config, const ExpertKeys&
   if (!list->is_array() || list->size() != layers.size()) {
     fail("{}: \"{}\" is {}, expected a list of {} numbers", config.place(), keys.layers, list->dump(), L);
   }
-  for (std::size_t l = 0; l < layers.size(); ++l) layers[l] = (*list)[l] != 0;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    if ((*list)[l] != 0 && (*list)[l] != 1) {
+      fail("{}: \"{}\" holds {} for layer {}, expected 0 or 1", config.place(), keys.layers,
+           (*list)[l].dump(), l);
+    }
+    layers[l] = (*list)[l] == 1;
+  }
   return layers;
 }
 

@@ -182,6 +182,7 @@ TEST(Settings, OfBlocksAndExpertsMustBePossible) {
   says("llada2-moe", "topk_group", 5, "16 experts in 4 groups, of which 5 are kept");
   says("llada2-moe", "first_k_dense_replace", 4, "\"first_k_dense_replace\" is 4, expected 0 to 3");
   says("llada-moe", "moe_layer_freq", Json::array({1, 0}), "expected a list of 3 numbers");
+  says("llada-moe", "moe_layer_freq", Json::array({1, 2, 0}), "holds 2 for layer 1, expected 0 or 1");
   says("llada-moe", "clip_qkv", -1.0, "\"clip_qkv\" is -1, expected above 0");
 }
 

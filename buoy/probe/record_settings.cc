@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
@@ -69,6 +70,16 @@ void check_layers(std::span<const Index> layers, Index count) {
   }
 }
 
+std::vector<Index> chosen_layers(const RecordSettings& settings, Index L) {
+  std::vector<Index> layers = settings.layers;
+  if (layers.empty()) {
+    layers.resize(static_cast<std::size_t>(L));
+    std::iota(layers.begin(), layers.end(), Index{0});
+  }
+  check_layers(layers, L);
+  return layers;
+}
+
 Json to_json(const RecordSettings& settings) {
   Json json = {{"heads", settings.heads == HeadDetail::kPerHead ? "each" : "averaged"},
                {"received", settings.received},
@@ -76,6 +87,7 @@ Json to_json(const RecordSettings& settings) {
                {"answer_rows", settings.answer_rows},
                {"qk", settings.qk},
                {"keys", settings.keys}};
+  if (settings.experts) json["experts"] = true;
   if (settings.steps.list.empty()) {
     json["steps_every"] = settings.steps.every;
   } else {

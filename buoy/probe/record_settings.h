@@ -43,7 +43,12 @@ struct RecordSettings {
   // How far keys turn from one recorded step to the next, where every pass computes all rows anew. Holds the
   // keys of a step meanwhile, 4·L·N·Hkv·D bytes a sequence.
   bool keys = false;
+  // Which experts every row goes to, in models that have any: 8·L·N·k bytes a step with k experts a row.
+  bool experts = false;
 };
+
+// The layers to record of a model that has L, ascending. Throws UsageError as check_layers().
+std::vector<Index> chosen_layers(const RecordSettings& settings, Index L);
 
 // For a trace's header.
 Json to_json(const RecordSettings& settings);

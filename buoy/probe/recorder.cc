@@ -6,53 +6,19 @@
 #include "buoy/base/at.h"
 #include "buoy/base/error.h"
 #include "buoy/probe/answer_row.h"
+#include "buoy/probe/expert_rows.h"
 #include "buoy/probe/fold.h"
 #include "buoy/probe/kept_keys.h"
 #include "buoy/probe/kept_rows.h"
 #include "buoy/probe/trace_arrays.h"
 
 namespace buoy {
-namespace {
-
-std::vector<Index> chosen_layers(const RecordSettings& settings, const ModelConfig& config) {
-  std::vector<Index> layers = settings.layers;
-  if (layers.empty()) {
-    layers.resize(at(config.L));
-    std::iota(layers.begin(), layers.end(), Index{0});
-  }
-  if (layers.front() < 0 || layers.back() >= config.L) {
-    fail_usage("layers: the model has layers 0 to {}, there is no {}", config.L - 1, layers.back());
-  }
-  return layers;
-}
-
-// Appends one recorded step, at its own length, to the steps of a trace, whose rows of positions are longer.
-void append_step(const TraceArray& array, const Trace& step, Trace& trace) {
-  array.visit(step, [&](const auto& from) {
-    using Values = std::remove_cvref_t<decltype(from)>;
-    using Value = typename Values::value_type;
-    Values& to = *std::get<Values*>(array.place(trace));
-    if (array.shape.back() != 'N') {
-      to.insert(to.end(), from.begin(), from.end());
-      return;
-    }
-    const Index width = step.steps.lengths.front();
-    const Value filling = std::is_same_v<Value, TokenId> ? Value{-1} : Value{0};
-    for (auto row = from.begin(); row != from.end(); row += width) {
-      to.insert(to.end(), row, row + width);
-      to.insert(to.end(), at(trace.N() - width), filling);
-    }
-  });
-}
-
-}  // namespace
-
 struct Recorder::State {
   State(const ModelConfig& model, const RecordSettings& wanted, PromptLayout prompt)
       : config(model),
         settings(wanted),
         layout(std::move(prompt)),
-        layers(chosen_layers(wanted, model)),
+        layers(chosen_layers(wanted, model.L)),
         key_groups(layout.regions.count(), layout.regions.of, layout.evidence) {
     // Queries: two regions may hold read rows, the Answer and the last of the prompt (Dream reads the row
     // before a mask). Keys: the evidence of a region stands apart.
@@ -68,6 +34,7 @@ struct Recorder::State {
     slots.assign(at(config.L), -1);
     for (std::size_t i = 0; i < layers.size(); ++i) slots[at(layers[i])] = static_cast<Index>(i);
     folds.resize(layers.size());
+    standing.resize(layers.size());
     row_stats.resize(layers.size());
   }
 
@@ -76,6 +43,7 @@ struct Recorder::State {
   bool follows_keys() const { return settings.keys && !rows_add_up(); }
   bool rows_add_up() const { return config.family->rows == PassRows::kAddUp; }
   Index prompt_length() const { return std::ssize(layout.regions.of); }
+  Index active_experts() const { return config.experts ? config.experts->rule.active : 0; }
 
   // The row whose logits decide position p.
   Index row_of(Index p) const { return std::max<Index>(0, p - config.family->logit_shift); }
@@ -83,6 +51,7 @@ struct Recorder::State {
   void plan_columns(std::span<const Index> read_rows);
   void plan_rows();
   void plan_still_rows();
+  void begin_step(Index step);
   void fold_step(Index slot, const AttentionStats& stats);
   void fold_still_rows(Index slot, const AttentionStats& stats);
   void fold_finished(Index slot, const AttentionStats& stats);
@@ -98,7 +67,8 @@ struct Recorder::State {
 
   // The pass at hand.
   enum class Doing { kNothing, kStep, kFinished } doing = Doing::kNothing;
-  bool keep = false;  // this step goes into the record
+  bool keep = false;    // this step goes into the record
+  bool stands = false;  // the rows of this pass stand under those to come
   std::vector<TokenId> tokens;
   Index first_row = 0;
   std::vector<Index> read_rows;
@@ -106,12 +76,14 @@ struct Recorder::State {
   std::vector<Index> region_of;      // [N]
   std::vector<QueryGroup> groups;
   AttentionRequest request;
-  std::vector<LayerFold> folds;           // [L]
+  std::vector<LayerFold> folds;           // [L] of the pass and of what stands
+  std::vector<LayerFold> standing;        // [L]
   std::vector<AttentionStats> row_stats;  // [L] row statistics of this pass
 
   std::vector<Trace> steps;  // one recorded step each, at its own length
-  KeptRows first_rows;       // of the first recorded step: all that may ever be read
-  KeptRows last_rows;        // of the latest one: those that were read
+  KeptRows first_rows;       // of the first recorded step of this length: all that may ever be read
+  bool first_of_length = false;
+  KeptRows last_rows;  // of the latest one: those that were read
   bool first_has_all = true;
   KeptKeys last_keys;  // of the latest recorded step
   std::vector<AnswerRow> answer_rows;
@@ -155,17 +127,23 @@ void Recorder::State::plan_still_rows() {
   const Index N = std::ssize(tokens);
   request.row_means = true;
   measured_rows = read_rows;
-  if (steps.empty()) {
-    for (Index p = prompt_length(); p < N; ++p) {
-      if (std::ranges::find(read_rows, row_of(p)) == read_rows.end()) measured_rows.push_back(row_of(p));
+  first_of_length = first_rows.N() != N;
+  if (first_of_length) {
+    // The last row of a block may write the first token of the next.
+    const Index end = config.mask.block() > 0 ? N + 1 : N;
+    for (Index p = prompt_length(); p < end; ++p) {
+      const Index row = row_of(p);
+      if (row < first_row || row >= N) continue;
+      if (std::ranges::find(measured_rows, row) == measured_rows.end()) measured_rows.push_back(row);
     }
     first_rows.begin(measured_rows, N);
-  } else {
+  }
+  if (!steps.empty()) {
     StepRecord& before = steps.back().steps;
     for (std::size_t slot = 0; slot < layers.size(); ++slot)
       last_rows.append_mean(static_cast<Index>(slot), read_rows, before.received_staying);
   }
-  first_has_all = first_has_all && first_rows.N() == N && first_rows.has(read_rows);
+  first_has_all = first_has_all && first_rows.has(read_rows);
   last_rows.begin(read_rows, N);
 }
 
@@ -184,6 +162,7 @@ void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
   }
   if (request.query_groups.empty() && !request.qk_means) return;
   LayerFold& fold = folds[at(slot)];
+  fold = standing[at(slot)];
   fold.add({.mask = config.mask,
             .H = config.H,
             .first_row = first_row,
@@ -193,6 +172,7 @@ void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
             .groups = groups,
             .read_rows = std::ssize(read_rows)},
            settings, stats);
+  if (stands) standing[at(slot)] = fold;
   if (!keep) return;
   StepRecord& step = steps.back().steps;
   if (settings.received) {
@@ -209,7 +189,7 @@ void Recorder::State::fold_step(Index slot, const AttentionStats& stats) {
 }
 
 void Recorder::State::fold_still_rows(Index slot, const AttentionStats& stats) {
-  if (steps.size() == 1) first_rows.keep(measured_rows, stats.row_means);
+  if (first_of_length) first_rows.keep(measured_rows, stats.row_means);
   last_rows.keep(measured_rows, stats.row_means);
   if (first_has_all) first_rows.append_mean(slot, read_rows, steps.back().steps.received_frozen);
 }
@@ -287,25 +267,31 @@ void Recorder::begin_pass(const RecordedPass& pass) {
   s.read_rows.erase(std::unique(s.read_rows.begin(), s.read_rows.end()), s.read_rows.end());
   s.region_of = s.layout.regions.of;
   s.region_of.resize(s.tokens.size(), s.layout.regions.find(RegionKind::kAnswer));
-  s.keep = s.settings.steps.contains(pass.step);
+  s.keep = pass.step && s.settings.steps.contains(*pass.step);
+  s.stands = s.rows_add_up() || pass.rows == PassRows::kAddUp;
   s.request = {};
-  // Where rows add up over the passes, none may be missed.
-  if (s.keep || s.rows_add_up()) {
+  // Of rows that stand none may be missed.
+  if (s.keep || s.stands) {
     if (s.settings.received || s.settings.flow) s.plan_columns(pass.read_rows);
     s.request.qk_means = s.settings.qk;
     s.request.states = s.keep && s.follows_keys();
   }
   s.measured_rows.clear();
-  if (s.settings.answer_rows) s.plan_rows();
+  if (s.settings.answer_rows && pass.step) s.plan_rows();
   if (s.keep && s.holds_rows_still()) s.plan_still_rows();
   for (const Index row : s.measured_rows) s.request.rows.push_back(row - s.first_row);
-  if (!s.rows_add_up() || pass.first_row == 0) std::ranges::for_each(s.folds, &LayerFold::clear);
-  if (s.keep) {
-    s.steps.emplace_back().steps = {
-        .steps = {pass.step}, .lengths = {std::ssize(s.tokens)}, .tokens = s.tokens};
-    std::vector<std::int8_t>& read = s.steps.back().steps.read;
-    read.assign(s.tokens.size(), 0);
-    for (const Index row : s.read_rows) read[at(row)] = 1;
+  if (pass.first_row == 0) std::ranges::for_each(s.standing, &LayerFold::clear);
+  if (s.keep) s.begin_step(*pass.step);
+}
+
+void Recorder::State::begin_step(Index step) {
+  steps.emplace_back().steps = {.steps = {step}, .lengths = {std::ssize(tokens)}, .tokens = tokens};
+  StepRecord& record = steps.back().steps;
+  record.read.assign(tokens.size(), 0);
+  for (const Index row : read_rows) record.read[at(row)] = 1;
+  if (settings.experts) {
+    clear_experts(std::ssize(layers) * std::ssize(tokens) * active_experts(), record.experts,
+                  record.expert_weights);
   }
 }
 
@@ -341,6 +327,8 @@ void Recorder::begin_finished(std::span<const TokenId> tokens, std::span<const T
   std::iota(s.request.rows.begin(), s.request.rows.end(), Index{0});
   s.request.output_norms = s.request.qk_means = true;
   s.finished = {};
+  clear_experts(std::ssize(s.layers) * std::ssize(tokens) * s.active_experts(), s.finished.experts,
+                s.finished.expert_weights);
 }
 
 const AttentionRequest* Recorder::request(Index layer) const {
@@ -357,6 +345,23 @@ void Recorder::measured(Index layer, const AttentionStats& stats) {
   s.doing == State::Doing::kFinished ? s.fold_finished(slot, stats) : s.fold_step(slot, stats);
 }
 
+bool Recorder::wants_routing() const {
+  const State& s = *state_;
+  return s.active_experts() > 0 && (s.doing == State::Doing::kFinished || (s.keep && s.settings.experts));
+}
+
+void Recorder::routed(Index layer, const Tap::RoutedRows& routed) {
+  State& s = *state_;
+  const Index slot = s.slots[at(layer)];
+  if (slot < 0 || !wants_routing()) return;
+  const ExpertPlace place{.layer = slot, .N = std::ssize(s.tokens), .first_row = s.first_row};
+  if (s.doing == State::Doing::kFinished) {
+    put_experts(routed, place, s.finished.experts, s.finished.expert_weights);
+  } else {
+    put_experts(routed, place, s.steps.back().steps.experts, s.steps.back().steps.expert_weights);
+  }
+}
+
 Trace Recorder::take() {
   State& s = *state_;
   check(s.doing == State::Doing::kFinished, "the finished pass was recorded");
@@ -367,6 +372,8 @@ Trace Recorder::take() {
   trace.header.H = s.config.H;
   trace.header.Hkv = s.config.Hkv;
   trace.header.model_layers = s.config.L;
+  if (s.config.experts) trace.header.experts = s.config.experts->count;
+  trace.header.active_experts = s.active_experts();
   trace.header.mask_id = s.config.mask_id;
   trace.tokens = std::move(s.tokens);
   trace.regions = std::move(s.finished_regions);
@@ -378,16 +385,6 @@ Trace Recorder::take() {
   if (s.settings.answer_rows) fill_answer(s.answer_rows, trace);
   trace.finished = std::move(s.finished);
   return trace;
-}
-
-Tap::Plan RecorderTap::plan(Index layer, Index sequence) {
-  if (sequence >= std::ssize(recorders)) return {};
-  return {.request = recorders[at(sequence)]->request(layer)};
-}
-
-Tap::Next RecorderTap::measured(Index layer, Index sequence, const AttentionStats& stats) {
-  recorders[at(sequence)]->measured(layer, stats);
-  return Next::kGoOn;
 }
 
 }  // namespace buoy

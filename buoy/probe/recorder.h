@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,14 +23,15 @@ struct PromptLayout {
 
 // One pass of a generation, as it is about to run.
 struct RecordedPass {
-  Index step = 0;                    // from 0
-  std::span<const TokenId> tokens;   // the whole sequence
-  Index first_row = 0;               // rows before it were computed by earlier passes and cached
+  std::optional<Index> step = 0;     // from 0; none: no step, but rows that stand under those to come
+  std::span<const TokenId> tokens;   // the whole sequence, as far as the pass goes
+  Index first_row = 0;               // rows before it were computed by earlier passes and stand
   std::span<const Index> read_rows;  // positions whose logits are read
+  PassRows rows = PassRows::kAnew;   // kAddUp: those of this pass stand, too
 };
 
-// Records one sequence: begin_pass, then plan and measured layer by layer, then end_pass; at the end the same
-// with begin_finished over the finished sequence, and take().
+// Records one sequence: begin_pass, then plan and measured layer by layer, then end_pass (where it is a
+// step); at the end the same with begin_finished over the finished sequence, and take().
 class Recorder {
  public:
   // Throws Error when the prompt has more regions, and regions with evidence, than attention can be split by,
@@ -49,6 +51,10 @@ class Recorder {
   const AttentionRequest* request(Index layer) const;
   void measured(Index layer, const AttentionStats& stats);
 
+  // Whether the pass at hand should say which experts its rows go to, and what it says.
+  bool wants_routing() const;
+  void routed(Index layer, const Tap::RoutedRows& routed);
+
   // The records, tokens, regions and evidence of a trace; who called knows the rest. Once, after the finished
   // pass.
   Trace take();
@@ -66,6 +72,8 @@ class RecorderTap : public Tap {
   Plan plan(Index layer, Index sequence) override;
   Next measured(Index layer, Index sequence, const AttentionStats& stats) override;
   bool may_ask_again() const override { return false; }
+  bool wants_routing() const override;
+  void routed(Index layer, Index sequence, const RoutedRows& routed) override;
 };
 
 }  // namespace buoy

@@ -134,6 +134,8 @@ class Checker {
         return between(values, name, 0, std::numeric_limits<float>::max());
       case Holds::kFlag:
         return range(values, name, 0, 1);
+      case Holds::kExpert:
+        return range(values, name, -1, trace_.header.experts - 1);
     }
   }
 

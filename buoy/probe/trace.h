@@ -26,6 +26,7 @@ struct TraceHeader {
   Mask mask;
   PassRows rows = PassRows::kAnew;
   Index H = 0, Hkv = 0, model_layers = 0;
+  Index experts = 0, active_experts = 0;  // of a layer that has any; how many of them a row goes to
   std::optional<TokenId> mask_id;
   std::string settings = "{}";  // JSON: sampler, prompt template, what was recorded
   std::string sample;           // the dataset's id
@@ -60,6 +61,11 @@ struct StepRecord {
   // 1 − cosine of a position's key and the same one recorded step before, all key heads as one vector; 0 at
   // the first. Rotation by place turns both alike and drops out. Empty unless asked for.
   std::vector<float> key_change;  // [S, L, N]
+  // X experts a row, best first, and what multiplies each. -1 and 0 in layers without experts and for rows
+  // that this pass did not take through them (those that stand; in the last layer those that nobody reads).
+  // Empty unless asked for.
+  std::vector<std::int32_t> experts;  // [S, L, N, X]
+  std::vector<float> expert_weights;  // [S, L, N, X]
 };
 
 // For each generated position, the row whose logits produced its token, in the pass that committed it.
@@ -84,6 +90,9 @@ struct FinishedRecord {
   std::vector<float> value_norms, key_norms;                 // [L, Hkv, N]
   std::vector<float> score_means, cosine_means, norm_means;  // [L, H, N]
   std::vector<float> flow;  // [L, R, R] as in StepRecord, with the Tail apart
+  // As in StepRecord; the last layer has one row. Empty where a model has no experts.
+  std::vector<std::int32_t> experts;  // [L, N, X]
+  std::vector<float> expert_weights;  // [L, N, X]
 };
 
 struct Trace {
@@ -110,6 +119,7 @@ struct Trace {
   Index H() const { return header.H; }
   Index Hkv() const { return header.Hkv; }
   Index R() const { return regions.count(); }
+  Index X() const { return header.active_experts; }
 
   // The class of position j before pass steps.steps[t]: masks are masks until they are filled.
   TokenClass class_at(Index t, Index j) const;

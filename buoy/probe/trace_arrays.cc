@@ -21,6 +21,8 @@ Index size_of_letter(char letter, const Trace& t) {
       return t.Hkv();
     case 'R':
       return t.R();
+    case 'X':
+      return t.X();
     default:
       throw InternalError("a shape has a letter that no size has");
   }
@@ -56,6 +58,33 @@ Shape TraceArray::shape_in(const Trace& trace) const {
   return sizes;
 }
 
+void append_step(const TraceArray& array, const Trace& step, Trace& trace) {
+  array.visit(step, [&](const auto& from) {
+    using Values = std::remove_cvref_t<decltype(from)>;
+    using Value = typename Values::value_type;
+    Values& to = *std::get<Values*>(array.place(trace));
+    const std::size_t positions = array.shape.find('N');
+    if (positions == array.shape.npos) {
+      to.insert(to.end(), from.begin(), from.end());
+      return;
+    }
+    Index each = 1;  // values a position
+    for (const char letter : array.shape.substr(positions + 1)) each *= size_of_letter(letter, trace);
+    const Index now = step.steps.lengths.front(), width = now * each;
+    const Value filling = std::is_same_v<Value, TokenId> ? Value{-1} : Value{0};
+    for (auto row = from.begin(); row != from.end(); row += width) {
+      to.insert(to.end(), row, row + width);
+      to.insert(to.end(), static_cast<std::size_t>((trace.N() - now) * each), filling);
+    }
+  });
+}
+
+void drop_routing(Trace& trace) {
+  for (const TraceArray& array : trace_arrays()) {
+    if (array.under_uniform == UnderUniform::kGone) array.visit(trace, [](auto& values) { values.clear(); });
+  }
+}
+
 std::span<const TraceArray> trace_arrays() {
   using enum Presence;
   using enum Holds;
@@ -80,6 +109,8 @@ std::span<const TraceArray> trace_arrays() {
       {"cosine_means", "SLN", in_step<&StepRecord::cosine_means>, kIfAsked, kNothingMore, kZero},
       {"norm_means", "SLN", in_step<&StepRecord::norm_means>, kIfAsked, kNothingMore, kSame},
       {"key_change", "SLN", in_step<&StepRecord::key_change>, kIfAsked, kNothingMore, kSame},
+      {"experts", "SLNX", in_step<&StepRecord::experts>, kIfAsked, kExpert, kGone},
+      {"expert_weights", "SLNX", in_step<&StepRecord::expert_weights>, kIfAsked, kNothingMore, kGone},
 
       {"answer_rows", "G", in_answer<&AnswerRecord::rows>, kIfAsked, kPosition, kSame},
       {"answer_visible", "G", in_answer<&AnswerRecord::visible>, kWithAnswerRows, kKeyCount, kSame},
@@ -108,6 +139,9 @@ std::span<const TraceArray> trace_arrays() {
        kZero},
       {"finished_norm_means", "LHN", in_finished<&FinishedRecord::norm_means>, kAlways, kNothingMore, kSame},
       {"finished_flow", "LRR", in_finished<&FinishedRecord::flow>, kAlways, kRowsSumToOneOrZero, kFlow},
+      {"finished_experts", "LNX", in_finished<&FinishedRecord::experts>, kIfAsked, kExpert, kGone},
+      {"finished_expert_weights", "LNX", in_finished<&FinishedRecord::expert_weights>, kIfAsked, kNothingMore,
+       kGone},
   };
   return kArrays;
 }

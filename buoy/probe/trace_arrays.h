@@ -27,12 +27,14 @@ enum class Holds {
   kStep,                // -1 … the largest number of a pass
   kShare,               // 0 … 1
   kNotNegative,
-  kFlag,  // 0 or 1
+  kFlag,    // 0 or 1
+  kExpert,  // -1 … the number of experts - 1
 };
 
 // What uniform attention makes of an array. With S in its shape: at each step, over the keys there were.
 enum class UnderUniform {
   kSame,             // it is not about where attention goes
+  kGone,             // the same, and it has a null of its own: no trace without routing has it
   kZero,             // scores and cosines: no key is favoured
   kReceived,         // by every key, from all rows
   kReceivedRead,     // from the rows that are read
@@ -52,7 +54,7 @@ using ArrayPlace = std::variant<std::vector<float>*, std::vector<double>*, std::
 
 struct TraceArray {
   std::string_view name;
-  std::string_view shape;  // letters of docs/trace.md: N, G, S, L, H, K (key heads), R
+  std::string_view shape;  // letters of docs/trace.md: N, G, S, L, H, K (key heads), R, X (experts)
   ArrayPlace (*place)(Trace& trace);
   Presence presence;
   Holds holds;
@@ -72,6 +74,13 @@ struct TraceArray {
     std::visit([&](const auto* values) { body(*values); }, place(const_cast<Trace&>(trace)));
   }
 };
+
+// Appends one recorded step, at its own length, to the steps of a trace, which has more positions: those that
+// are not there yet hold 0, tokens and experts -1.
+void append_step(const TraceArray& array, const Trace& step, Trace& trace);
+
+// Empties what has no null among attention's.
+void drop_routing(Trace& trace);
 
 // The table.
 std::span<const TraceArray> trace_arrays();

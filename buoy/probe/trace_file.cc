@@ -32,7 +32,8 @@ void write_what_kind_does_not_say(const TraceHeader& h, Json& json) {
 }
 
 // Far beyond any model and any sequence, far below what would make a figure endless or a product overflow.
-constexpr Index kMostHeads = 4096, kMostLayers = 4096, kMostPositions = Index{1} << 28;
+constexpr Index kMostHeads = 4096, kMostExperts = 1 << 16, kMostLayers = 4096,
+                kMostPositions = Index{1} << 28;
 
 Index read_count(const JsonObject& header, std::string_view key, Index low, Index high) {
   const Index count = header.integer(key);
@@ -84,6 +85,7 @@ Json header_json(const Trace& trace) {
                {"output", h.output}};
   if (h.mask_id) json["mask_id"] = *h.mask_id;
   if (h.correct) json["correct"] = *h.correct;
+  if (h.experts > 0) json["experts"] = {{"count", h.experts}, {"active", h.active_experts}};
   write_what_kind_does_not_say(h, json);
   return json;
 }
@@ -118,6 +120,11 @@ void read_header(const Json& json, const std::string& place, Trace& trace) {
   }
   if (object.find("mask_id") != nullptr)
     h.mask_id = static_cast<TokenId>(read_count(object, "mask_id", 0, std::numeric_limits<TokenId>::max()));
+  if (const Json* found = object.find("experts")) {
+    const JsonObject experts(*found, place + ": experts");
+    h.experts = read_count(experts, "count", 1, kMostExperts);
+    h.active_experts = read_count(experts, "active", 1, h.experts);
+  }
   if (object.find("correct") != nullptr) h.correct = object.boolean("correct");
 }
 

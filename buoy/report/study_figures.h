@@ -20,6 +20,10 @@ std::vector<StudyFigure> dormant_figures(const StudyView& view);
 std::vector<StudyFigure> flow_figures(const StudyView& view);
 std::vector<StudyFigure> class_figures(const StudyView& view);
 std::vector<StudyFigure> task_figures(const StudyView& view);
+std::vector<StudyFigure> expert_figures(const StudyView& view);
+
+// Whether any model has experts whose load was measured.
+bool has_experts(const StudyView& view);
 
 // Curves over layers, one panel for each quantity and one line for each model. Nothing when no model has any
 // of them.

@@ -29,9 +29,10 @@ struct AnalysisPlan {
   std::string_view analysis;
   const char* topic;
   std::vector<StudyFigure> (*figures)(const StudyView&);
+  bool (*applies)(const StudyView&) = nullptr;  // null: to all models
 };
 // In the order of the page: neighbours share a topic.
-const std::array<AnalysisPlan, 11> kAnalysisPlans = {{
+const std::array<AnalysisPlan, 12> kAnalysisPlans = {{
     {"drift", kGoes, drift_figures},
     {"salience", kGoes, salience_figures},
     {"absorption", kGoes, absorption_figures},
@@ -43,6 +44,7 @@ const std::array<AnalysisPlan, 11> kAnalysisPlans = {{
     {"heads", kCarries, head_figures},
     {"dormant", kCarries, dormant_figures},
     {"flow", kCarries, flow_figures},
+    {"experts", kCarries, expert_figures, has_experts},
 }};
 
 // The analyses that were asked for, with their figures.
@@ -57,7 +59,7 @@ std::vector<Planned> planned_analyses(const StudyView& view, const FigureWriter&
   const auto& asked = view.result().options.analyses;
   for (const AnalysisPlan& plan : kAnalysisPlans) {
     const auto wanted = std::ranges::find(asked, plan.analysis, &Analysis::name);
-    if (wanted == asked.end()) continue;
+    if (wanted == asked.end() || (plan.applies != nullptr && !plan.applies(view))) continue;
     planned.push_back({&plan, *wanted, {}});
     if (writer.wants(plan.analysis)) planned.back().figures = plan.figures(view);
   }

@@ -53,6 +53,16 @@ constexpr Line kKeys[] = {{"Change of keys, 1 − cosine", {"key_change", ""}},
                           {"Change of the most attended tenth", {"key_change", "top"}},
                           {"Change of the rest", {"key_change", "rest"}},
                           {"Change after the commit − later", {"key_change", "settling"}}};
+constexpr Line kExperts[] = {
+    {"Entropy of the load, 1: even", {"expert_load_entropy", "finished"}},
+    {"Entropy of a row's weights, 1: even", {"expert_weight_entropy", "finished"}},
+    {"Experts in common, two rows", {"expert_agreement", "finished"}},
+    {"Experts in common, two masks of a step", {"expert_agreement", "masks"}},
+    {"Experts in common, two words of a step", {"expert_agreement", "words"}},
+    {"Experts in common, a mask and a word", {"expert_agreement", "masks and words"}},
+    {"Kept to the next step, words", {"expert_overlap", "words"}},
+    {"Kept to the next step, masks", {"expert_overlap", "masks"}},
+    {"Kept where a mask becomes a word", {"expert_overlap", "written"}}};
 constexpr Line kAbsorption[] = {
     {"First token, %", {"absorb_bos", "finished"}},
     {"Anchors, %", {"absorb_anchors", "finished"}},
@@ -263,7 +273,7 @@ struct TablePlan {
   std::vector<Block> (*tables)(const StudyView&);  // or nullptr: the lines
   std::string_view note;                           // what to keep in mind; empty: nothing
 };
-const std::array<TablePlan, 11> kTablePlans = {{
+const std::array<TablePlan, 12> kTablePlans = {{
     {"drift", kDrift, nullptr,
      "Compare kinds of model with care: the read rows of a masked model are all its open masks, those of an "
      "autoregressive one a single row, which changes more; over all rows an autoregressive model hardly can "
@@ -291,6 +301,11 @@ const std::array<TablePlan, 11> kTablePlans = {{
      "the gold passage, compare places before reading it as a preference for the evidence."},
     {"classes", kClasses, nullptr, "BOS, masks and EOS are neither structure nor content."},
     {"tasks", {}, task_table, ""},
+    {"experts", kExperts, nullptr,
+     "The null is routing at random. What happens from step to step is there where it was recorded (--record "
+     "experts). "
+     "The number of an expert means nothing beyond its layer, so that layers are not compared with each "
+     "other."},
 }};
 
 }  // namespace

@@ -47,7 +47,7 @@ class MatrixObserver : public GenerationObserver {
  public:
   Tap* before_pass(std::span<const Pass> passes) override {
     finish_pass();
-    tokens.push_back(passes[0].generation->tokens);
+    tokens.emplace_back(passes[0].tokens.begin(), passes[0].tokens.end());
     return &tap_;
   }
   void finish_pass() {

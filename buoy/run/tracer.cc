@@ -6,6 +6,7 @@
 #include "buoy/base/enum_names.h"
 #include "buoy/corpus/answer_score.h"
 #include "buoy/intervene/intervener.h"
+#include "buoy/run/recording_observer.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {
@@ -22,51 +23,6 @@ AnswerEnd parse_answer_end(std::string_view name) {
 }
 
 namespace {
-
-// Watches for nothing but the wish to stop.
-class CancellingObserver : public GenerationObserver {
- public:
-  explicit CancellingObserver(const TraceSource& source) : source_(source) {}
-  bool cancelled() const override { return source_.cancelled && source_.cancelled(); }
-
- private:
-  const TraceSource& source_;
-};
-
-// Hands every pass of a batch to the recorders of its samples.
-class RecordingObserver : public CancellingObserver {
- public:
-  RecordingObserver(const TraceSource& source, std::vector<Recorder>& recorders)
-      : CancellingObserver(source),
-        recorders_(recorders),
-        cache_(source.model.config().family->cache),
-        cached_(recorders.size(), 0) {}
-
-  Tap* before_pass(std::span<const Pass> passes) override {
-    tap_.recorders.clear();
-    for (const Pass& pass : passes) {
-      const auto sample = static_cast<std::size_t>(pass.sample);
-      recorders_[sample].begin_pass({.step = pass.generation->steps,
-                                     .tokens = pass.generation->tokens,
-                                     .first_row = cached_[sample],
-                                     .read_rows = pass.read_positions});
-      // What is kept is not computed again: the next pass has only what is new.
-      if (cache_ == Cache::kAppend) cached_[sample] = std::ssize(pass.generation->tokens);
-      tap_.recorders.push_back(&recorders_[sample]);
-    }
-    return &tap_;
-  }
-
-  void after_step(Index sample, const Generation& generation) override {
-    recorders_[static_cast<std::size_t>(sample)].end_pass(generation.just_committed);
-  }
-
- private:
-  std::vector<Recorder>& recorders_;
-  Cache cache_;
-  std::vector<Index> cached_;
-  RecorderTap tap_;
-};
 
 void record_finished(const TraceSource& source, std::span<const Generation> generations,
                      std::vector<Recorder>& recorders, Intervener* intervener) {
@@ -150,7 +106,7 @@ class StatesTap : public Tap {
 
 std::vector<AnsweredSample> generate_batch(const TraceSource& source, std::span<const TraceExample> examples,
                                            SampleStreams streams) {
-  CancellingObserver cancelling(source);
+  CancellingObserver cancelling(source.cancelled);
   std::optional<Intervener> intervener = make_intervener(source, examples, streams, &cancelling);
   GenerationObserver* observer = &cancelling;
   if (intervener) observer = &*intervener;
@@ -170,7 +126,7 @@ std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const
     config.mask = generation_mask(source.sampler, config, std::ssize(example.prompt.ids));
     recorders.emplace_back(config, source.record, example.prompt.layout);
   }
-  RecordingObserver recording(source, recorders);
+  RecordingObserver recording(recorders, source.cancelled);
   std::optional<Intervener> intervener = make_intervener(source, examples, streams, &recording);
   GenerationObserver* observer = &recording;
   if (intervener) observer = &*intervener;

@@ -9,6 +9,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from experts import experts
 from flow import direct_flow, flow
 from salience import key_change, salience
 
@@ -358,6 +359,7 @@ ANALYSES = [
     direct_flow,
     classes,
     profile,
+    experts,
 ]
 
 

@@ -1,0 +1,90 @@
+"""Writes a random LLaDA-MoE checkpoint that reads mini-mdm's tokens: expert_model.py MINI_MDM FOLDER
+
+Four layers, the second of them dense. Queries and keys are sharp enough for attention to have anchors.
+"""
+
+import json
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+
+WIDTH, HEADS, EXPERTS, ACTIVE, EXPERT_WIDTH, DENSE_WIDTH, VOCABULARY = 48, 4, 12, 4, 24, 64, 2048
+WITH_EXPERTS = [1, 0, 1, 1]
+
+CONFIG = {
+    "architectures": ["LLaDAMoEModelLM"],
+    "model_type": "llada",
+    "hidden_size": WIDTH,
+    "num_hidden_layers": len(WITH_EXPERTS),
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": HEADS,
+    "num_experts": EXPERTS,
+    "num_experts_per_tok": ACTIVE,
+    "expert_intermediate_size": EXPERT_WIDTH,
+    "dense_intermediate_size": DENSE_WIDTH,
+    "moe_layer_freq": WITH_EXPERTS,
+    "moe_router_enable_expert_bias": False,
+    "moe_router_score_function": "softmax",
+    "qk_layernorm": True,
+    "max_position_embeddings": 2048,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 50000,
+    "tie_word_embeddings": False,
+    "vocab_size": VOCABULARY,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "pad_token_id": 3,
+    "mask_token_id": 2,
+    "torch_dtype": "float32",
+}
+
+
+def shapes():
+    def mlp(place, width):
+        yield place + "gate_proj.weight", (width, WIDTH)
+        yield place + "up_proj.weight", (width, WIDTH)
+        yield place + "down_proj.weight", (WIDTH, width)
+
+    yield "model.embed_tokens.weight", (VOCABULARY, WIDTH)
+    for i, experts in enumerate(WITH_EXPERTS):
+        layer = f"model.layers.{i}."
+        for name in ["input_layernorm", "post_attention_layernorm"]:
+            yield layer + name + ".weight", (WIDTH,)
+        for name in ["q_norm", "k_norm"]:
+            yield layer + f"self_attn.{name}.weight", (WIDTH // HEADS,)
+        for name in ["q_proj", "k_proj", "v_proj", "o_proj"]:
+            yield layer + f"self_attn.{name}.weight", (WIDTH, WIDTH)
+        if not experts:
+            yield from mlp(layer + "mlp.", DENSE_WIDTH)
+            continue
+        yield layer + "mlp.gate.weight", (EXPERTS, WIDTH)
+        for e in range(EXPERTS):
+            yield from mlp(layer + f"mlp.experts.{e}.", EXPERT_WIDTH)
+    yield "model.norm.weight", (WIDTH,)
+    yield "lm_head.weight", (VOCABULARY, WIDTH)
+
+
+def main(tokenizer, folder):
+    folder.mkdir(parents=True)
+    for name in ["tokenizer.json", "tokenizer_config.json", "buoy.json"]:
+        shutil.copy(tokenizer / name, folder / name)
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    random = np.random.default_rng(1)
+    header, blob = {}, b""
+    for name, shape in shapes():
+        if len(shape) == 1:
+            values = np.full(shape, 1.5 if "k_norm" in name else 1)
+        else:
+            values = random.standard_normal(shape) / np.sqrt(shape[1])
+        data = values.astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(blob), len(blob) + len(data)]}
+        blob += data
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + blob)
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
