@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every number of buoy analyze against NumPy over the exported matrices, for the bundled pair and a model with experts.
+# Every number of buoy analyze against NumPy over the exported matrices, for the bundled pair, a model with experts and one in blocks.
 # usage: analyses_test.sh BUOY PYTHON
 set -euo pipefail
 buoy=$1
@@ -11,18 +11,22 @@ trap 'rm -rf "$work"' EXIT
 run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; echo "FAIL $*"; exit 1; }; }
 
 failed=0
-"$python" -B "$root/tests/numpy/expert_model.py" "$root/models/mini-mdm" "$work/experts-model"
-for model in mini-mdm mini-arm experts; do
+for kind in experts blocks; do
+  "$python" -B "$root/tests/numpy/random_checkpoint.py" $kind "$root/models/mini-mdm" "$work/model-$kind"
+done
+for model in mini-mdm mini-arm experts blocks; do
   settings=(--gen-length 16 --limit 2 --per-head --record received,flow,answer,qk,keys)
   name=$model
   [ $model = mini-mdm ] && settings+=(--steps 16)
-  [ $model = experts ] && settings=(--gen-length 8 --steps 6 --limit 2 --per-head --record received,flow,answer,qk,experts) && name=$work/experts-model
+  [ $model = experts ] && settings=(--gen-length 8 --steps 6 --limit 2 --per-head --record received,flow,answer,qk,experts)
+  [ $model = blocks ] && settings=(--gen-length 12 --limit 2 --per-head)
+  [ -d "$work/model-$model" ] && name=$work/model-$model
   run "$buoy" trace --model "$name" --data "$root/data/micro_study.jsonl" "${settings[@]}" -o "$work/$model"
   run "$buoy" analyze "$work/$model" -o "$work/$model-tables"
   files=()
   for trace in "$work/$model"/*.npz; do
     matrices=$work/$(basename "$trace" .npz)_attentions.npz
-    run "$buoy" export "$trace" -o "$matrices"
+    run "$buoy" export "$trace" --model "$name" -o "$matrices"
     files+=("$trace" "$matrices")
   done
   echo "== $model"

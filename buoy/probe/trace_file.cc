@@ -261,6 +261,7 @@ void write_trace(const std::filesystem::path& path, const Trace& trace) {
   write_regions(trace.regions, arrays);
   for (const TraceArray& array : trace_arrays()) {
     const Shape shape = array.shape_in(trace);
+    if (shape.back() == 0 && array.presence == Presence::kIfAsked) continue;  // of experts that there are not
     array.visit(trace, [&](const auto& values) {
       if (std::ssize(values) == element_count(shape))
         arrays[std::string(array.name)] = array_of(values, shape);

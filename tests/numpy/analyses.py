@@ -194,9 +194,8 @@ def concentration(sample):
 
 def column_means(sample, matrix):
     """Mean over the queries that may see a key."""
-    if not sample.causal:
-        return matrix.mean(axis=0)
-    return np.array([matrix[j:, j].mean() for j in range(sample.N)])
+    sees = sample.sees(sample.N)
+    return np.array([matrix[sees[:, j], j].mean() for j in range(sample.N)])
 
 
 def qk(sample):
@@ -242,7 +241,7 @@ def attribute(s, scale, found, others):
 def answer_rows(sample, p):
     """([L,H] argmax, [L,H] mass on the evidence, visible keys) of the row that wrote position p."""
     g, L = p - sample.P, len(sample.layers)
-    visible = p if sample.causal else sample.N  # row p-1 of a causal model sees p keys
+    visible = sample.visible(p)
     if sample.is_null:
         seen = sample.evidence[:visible]
         return np.zeros((L, sample.H), dtype=int), np.full((L, sample.H), seen.mean()), visible

@@ -164,12 +164,12 @@ def compare_trace(comparison, sample):
         check("received_read", [m[rows].mean(axis=0) for m in matrices], t["received_read"][s, :, :n])
         check("step_read", np.isin(np.arange(n), rows), t["step_read"][s, :n])
         if not sample.causal:
-            first = sample.steps[0]
-            check("received_frozen", [m[rows].mean(axis=0) for m in first], t["received_frozen"][s])
+            first = sample.steps[sample.first_of_length(s)]
+            check("received_frozen", [m[rows].mean(axis=0) for m in first], t["received_frozen"][s, :, :n])
             after = sample.read_rows(s + 1) if s + 1 < len(sample.steps) else []
             stay = [r for r in after if set(after) <= set(rows)]
             still = [m[stay].mean(axis=0) if stay else np.zeros(n) for m in matrices]
-            check("received_staying", still, t["received_staying"][s])
+            check("received_staying", still, t["received_staying"][s, :, :n])
         if sample.causal:  # what it has computed stays: the finished pass has the queries and keys of every step
             for i in range(len(sample.layers)):
                 for name, means in step_means(sample, i, n).items():

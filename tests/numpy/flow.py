@@ -80,13 +80,13 @@ def answer_mass(sample, p):
     member = np.eye(len(kinds))[region]
     row = sample.trace["answer_rows"][g]
     if sample.is_null:
-        visible = p if sample.causal else sample.N
+        visible = sample.visible(p)
         return np.tile(member[:visible].mean(axis=0), (len(sample.layers), 1))
     if sample.causal:
         return np.array([a[:, row].mean(axis=0) @ member for a in sample.A])
     step = np.flatnonzero(sample.step_numbers == sample.trace["commit_step"][g])
     if len(step):
-        return np.array([m[row] @ member for m in sample.steps[step[0]]])
+        return np.array([m[row] @ member[: len(m)] for m in sample.steps[step[0]]])
     return sample.trace["answer_mass"][g].astype(np.float64)
 
 

@@ -15,6 +15,7 @@ class Sample:
         self.header = json.loads(str(t["header"]))
         self.name = f"{self.header['model']} {self.header['sample']}"
         self.causal = self.header["kind"] == "causal"
+        self.mask = self.header.get("mask")  # in blocks, where it is there
         self.layers = [int(l) for l in t["layers"]]
         self.tokens = t["tokens"]
         self.N = len(self.tokens)
@@ -48,6 +49,8 @@ class Sample:
         if self.causal:
             return [len(tokens) - 1]
         masks = [p for p in range(self.P, len(tokens)) if tokens[p] == self.header["mask_id"]]
+        if self.mask:  # the sequence ends with the block at hand
+            return masks
         sampler = self.header["settings"]["sampler"]
         block = sampler.get("block_length", self.N - self.P)
         end = self.P + ((masks[0] - self.P) // block + 1) * block
@@ -86,6 +89,21 @@ class Sample:
         other.is_null = True
         return other
 
+    def sees(self, n):
+        """Which of n rows sees which key."""
+        if self.mask:
+            block = (np.arange(n) + self.mask["offset"]) // self.mask["block"]
+            return block[None, :] <= block[:, None]
+        return np.tril(np.ones((n, n), dtype=bool)) if self.causal else np.ones((n, n), dtype=bool)
+
+    def visible(self, p):
+        """How many keys the row that writes position p sees; row p-1 of a causal model sees p."""
+        return p if self.causal else int(self.sees(self.N)[p].sum())
+
+    def first_of_length(self, s):
+        """The first recorded step as long as step s: block families grow by blocks."""
+        return next(i for i, tokens in enumerate(self.step_tokens) if len(tokens) == len(self.step_tokens[s]))
+
     def flat(self, n):
-        a = np.tril(np.ones((n, n))) if self.causal else np.ones((n, n))
+        a = self.sees(n).astype(np.float64)
         return a / a.sum(axis=1, keepdims=True)

@@ -1,6 +1,7 @@
-"""Writes a random LLaDA-MoE checkpoint that reads mini-mdm's tokens: expert_model.py MINI_MDM FOLDER
+"""Writes a random checkpoint that reads mini-mdm's tokens: random_checkpoint.py experts|blocks MINI_MDM FOLDER
 
-Four layers, the second of them dense. Queries and keys are sharp enough for attention to have anchors.
+experts: LLaDA-MoE, the second of four layers dense; blocks: SDAR, in blocks of four. Keys are long enough for attention to
+have anchors.
 """
 
 import json
@@ -11,23 +12,12 @@ import sys
 import numpy as np
 
 WIDTH, HEADS, EXPERTS, ACTIVE, EXPERT_WIDTH, DENSE_WIDTH, VOCABULARY = 48, 4, 12, 4, 24, 64, 2048
-WITH_EXPERTS = [1, 0, 1, 1]
+WITH_EXPERTS = {"experts": [1, 0, 1, 1], "blocks": [0, 0, 0]}
 
-CONFIG = {
-    "architectures": ["LLaDAMoEModelLM"],
-    "model_type": "llada",
+COMMON = {
     "hidden_size": WIDTH,
-    "num_hidden_layers": len(WITH_EXPERTS),
     "num_attention_heads": HEADS,
     "num_key_value_heads": HEADS,
-    "num_experts": EXPERTS,
-    "num_experts_per_tok": ACTIVE,
-    "expert_intermediate_size": EXPERT_WIDTH,
-    "dense_intermediate_size": DENSE_WIDTH,
-    "moe_layer_freq": WITH_EXPERTS,
-    "moe_router_enable_expert_bias": False,
-    "moe_router_score_function": "softmax",
-    "qk_layernorm": True,
     "max_position_embeddings": 2048,
     "rms_norm_eps": 1e-5,
     "rope_theta": 50000,
@@ -39,16 +29,37 @@ CONFIG = {
     "mask_token_id": 2,
     "torch_dtype": "float32",
 }
+OWN = {
+    "experts": {
+        "architectures": ["LLaDAMoEModelLM"],
+        "model_type": "llada",
+        "num_experts": EXPERTS,
+        "num_experts_per_tok": ACTIVE,
+        "expert_intermediate_size": EXPERT_WIDTH,
+        "dense_intermediate_size": DENSE_WIDTH,
+        "moe_layer_freq": WITH_EXPERTS["experts"],
+        "moe_router_enable_expert_bias": False,
+        "moe_router_score_function": "softmax",
+        "qk_layernorm": True,
+    },
+    "blocks": {
+        "architectures": ["SDARForCausalLM"],
+        "model_type": "sdar",
+        "head_dim": WIDTH // HEADS,
+        "intermediate_size": DENSE_WIDTH,
+        "block_size": 4,
+    },
+}
 
 
-def shapes():
+def shapes(with_experts):
     def mlp(place, width):
         yield place + "gate_proj.weight", (width, WIDTH)
         yield place + "up_proj.weight", (width, WIDTH)
         yield place + "down_proj.weight", (WIDTH, width)
 
     yield "model.embed_tokens.weight", (VOCABULARY, WIDTH)
-    for i, experts in enumerate(WITH_EXPERTS):
+    for i, experts in enumerate(with_experts):
         layer = f"model.layers.{i}."
         for name in ["input_layernorm", "post_attention_layernorm"]:
             yield layer + name + ".weight", (WIDTH,)
@@ -66,14 +77,16 @@ def shapes():
     yield "lm_head.weight", (VOCABULARY, WIDTH)
 
 
-def main(tokenizer, folder):
+def main(kind, tokenizer, folder):
     folder.mkdir(parents=True)
     for name in ["tokenizer.json", "tokenizer_config.json", "buoy.json"]:
         shutil.copy(tokenizer / name, folder / name)
-    (folder / "config.json").write_text(json.dumps(CONFIG))
+    layers = WITH_EXPERTS[kind]
+    config = {**COMMON, **OWN[kind], "num_hidden_layers": len(layers)}
+    (folder / "config.json").write_text(json.dumps(config))
     random = np.random.default_rng(1)
     header, blob = {}, b""
-    for name, shape in shapes():
+    for name, shape in shapes(layers):
         if len(shape) == 1:
             values = np.full(shape, 1.5 if "k_norm" in name else 1)
         else:
@@ -87,4 +100,4 @@ def main(tokenizer, folder):
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
+    main(sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]))
