@@ -22,7 +22,7 @@ Measurements run(const char* name, const Trace& trace, const AnalysisOptions& op
 
 TEST(Analyses, AreFoundByName) {
   const char* names[] = {"drift", "salience", "keys", "absorption", "concentration", "qk",
-                         "heads", "dormant",  "flow", "classes",    "tasks"};
+                         "heads", "dormant",  "flow", "classes",    "tasks",         "experts"};
   ASSERT_EQ(analyses().size(), std::size(names));
   for (const char* name : names) {
     const Analysis* found = find_analysis(name);

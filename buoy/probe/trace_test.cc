@@ -37,7 +37,8 @@ class TraceFile : public testing::Test {
     directory_ = fs::temp_directory_path() / ("buoy_trace_" + std::to_string(::getpid()));
     fs::create_directories(directory_);
     path_ = directory_ / "t.npz";
-    trace_ = record_masked(Subject("llada"), {.heads = HeadDetail::kPerHead, .keys = true});
+    trace_ =
+        record_masked(Subject("llada-moe"), {.heads = HeadDetail::kPerHead, .keys = true, .experts = true});
     trace_.header.model = "tiny";
     trace_.header.answers = {"a", "ü"};
     trace_.header.correct = false;
@@ -95,10 +96,11 @@ TEST_F(TraceFile, KeepsItsHeadersKeysInTheOrderTheyAlwaysHad) {
   const Json header = parse_json(read_npz(path_).at("header").text[0], "header");
   std::vector<std::string> keys;
   for (const auto& [key, value] : header.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"format", "version", "buoy", "model", "model_hash",
-                                            "tokenizer_hash", "kind", "heads", "key_heads", "model_layers",
-                                            "prompt_length", "settings", "sample", "task", "question",
-                                            "answers", "output", "mask_id", "correct"}));
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{"format",         "version",  "buoy",    "model",     "model_hash",
+                                      "tokenizer_hash", "kind",     "heads",   "key_heads", "model_layers",
+                                      "prompt_length",  "settings", "sample",  "task",      "question",
+                                      "answers",        "output",   "mask_id", "correct",   "experts"}));
 }
 
 TEST_F(TraceFile, ComesBackAsItWas) {
@@ -189,6 +191,32 @@ TEST_F(TraceFile, HoldsTheArraysOfTheTablesAndNoOther) {
   EXPECT_EQ(listed.size(), frame_arrays().size() + trace_arrays().size());
 }
 
+TEST_F(TraceFile, OfAModelWithoutExpertsHasNoneOfTheirArrays) {
+  write_trace(path_, record_masked(Subject("llada"), {}));
+  for (const auto& [name, array] : read_npz(path_)) EXPECT_EQ(name.find("expert"), name.npos) << name;
+  EXPECT_EQ(read_trace(path_).X(), 0);
+}
+
+// Rows that the pass took through experts say which; of the last layer those are the read ones alone.
+TEST_F(TraceFile, KeepsTheExpertsOfEveryStep) {
+  write_trace(path_, trace_);
+  const Trace back = read_trace(path_);
+  EXPECT_EQ(back.header.experts, 12);
+  EXPECT_EQ(back.steps.experts, trace_.steps.experts);
+  const Index N = back.N(), X = back.X(), L = back.L();
+  ASSERT_EQ(X, 4);
+  for (Index t = 0; t < back.S(); ++t) {
+    for (Index l = 0; l < L; ++l) {
+      for (Index j = 0; j < N; ++j) {
+        const Index first = ((t * L + l) * N + j) * X;
+        const bool read = j == 11;  // the row that these passes read
+        EXPECT_EQ(back.steps.experts[at(first)] >= 0, l + 1 < L || read) << t << " " << l << " " << j;
+        EXPECT_EQ(back.steps.expert_weights[at(first)] > 0, l + 1 < L || read);
+      }
+    }
+  }
+}
+
 // The shape that docs/trace.md gives an array, as letters: in its row of a table, or after its name in a
 // sentence.
 std::string documented_shape(const std::string& page, const std::string& name) {
@@ -253,13 +281,15 @@ TEST_F(SpoiledArrays, ThatDoNotHoldWhatTheTableSaysAreRefused) {
     if (array.holds == Holds::kNothingMore) continue;
     const bool sums = array.holds == Holds::kRowsSumToOne || array.holds == Holds::kRowsSumToOneOrZero;
     const bool open = array.holds == Holds::kNotNegative;  // upwards
-    const bool may_be_missing = array.holds == Holds::kPosition || array.holds == Holds::kStep;
+    const bool may_be_missing =
+        array.holds == Holds::kPosition || array.holds == Holds::kStep || array.holds == Holds::kExpert;
     const Index low = may_be_missing                  ? -1
                       : array.holds == Holds::kLength ? std::max<Index>(1, trace_.prompt_length)
                                                       : 0;
     const Index high = array.holds == Holds::kFlag || array.holds == Holds::kShare ? 1
                        : array.holds == Holds::kStep                               ? Index{1} << 28
                        : array.holds == Holds::kPosition                           ? trace_.N() - 1
+                       : array.holds == Holds::kExpert                             ? trace_.header.experts - 1
                                                                                    : trace_.N();
     const auto set = [](Index value) {
       return [value](auto& values) {
