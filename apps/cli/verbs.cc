@@ -12,6 +12,8 @@
 
 namespace buoy {
 
+void add_replay(Command& command);
+
 void add_help(Command& command) {
   auto path = std::make_shared<std::vector<std::string>>();
   Verb verb = command.verb("help", "What a verb does, with its options and examples");
@@ -52,6 +54,7 @@ void add_verbs(Command& command) {
   add_score(command);
   add_stress(command);
   add_intervene(command);
+  add_replay(command);
   add_index(command);
   add_export(command);
   add_shuffle(command);
