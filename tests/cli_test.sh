@@ -248,7 +248,7 @@ expect 0 'slash$' trace -m mini-arm --data "$work/slash.jsonl" --gen-length 4 -o
 # A stream of events: made, replayed, grown; what is wrong in one.
 expect 2 'events: got 10, expected more than 48' world --events 10
 expect 2 '--events excludes --task' world --events 100 --task slot
-expect 2 '--rumours needs --events' world --rumours 0.5
+expect 2 '--rumours has no effect without --events' world --rumours 0.5
 expect 0 'stream.jsonl: 60 events, [0-9]+ of them questions and [0-9]+ changes$' world --events 60 --subjects 6 --seed 3 -o "$work/stream.jsonl"
 replayed=(replay "$work/stream.jsonl" -m mini-arm --gen-length 4 --log-samples -o "$work/replayed")
 expect 0 '^Exact match, % +mini-arm +[0-9.]+ .* 6 +[0-9]$' "${replayed[@]}" --limit 6
@@ -259,7 +259,7 @@ import json, sys
 asked = [json.loads(line) for line in open(sys.argv[2]) if '"event":"ask"' in line]
 samples = [json.loads(line) for line in open(sys.argv[1] + "/samples.jsonl")]
 first = [s for s in samples if s["condition"] == "retrieved 5"]
-assert [s["id"] for s in first] == [a["id"] for a in asked[:8]], first
+assert [s["id"] for s in first] == [a["id"] for a in asked[:8]]
 for s in first:
     assert s["passages"] and all(p["version"] >= 1 and p["role"] and "@" not in p["id"] for p in s["passages"]), s
 END

@@ -60,10 +60,22 @@ RunPlan plan_stream(const ReplaySettings& settings, const ReplayConditions& cond
   return plan;
 }
 
+// The passages of every prompt that was answered, also of conditions that this command does not ask for.
+ReplayPassages given_passages(const RunStore& store, const ReplayConditions& conditions) {
+  const RunReader reader(store.path());
+  ReplayPassages given;
+  for (const RunKey& key : store.done()) {
+    const std::pair place{key.condition, key.sample};
+    if (key.data == conditions.data && !given.contains(place))
+      given[place] = reader.detail(key).input.passages;
+  }
+  return given;
+}
+
 // What was answered, question by question, with what was seen; of this stream's questions only.
 std::vector<ReplaySample> collect_samples(const RunStore& store, const ReplayConditions& conditions,
                                           const std::vector<const Event*>& questions,
-                                          const PassageStandings& standings) {
+                                          const ReplayPassages& given, const PassageStandings& standings) {
   std::map<std::string, Index> places;
   for (std::size_t i = 0; i < questions.size(); ++i) places[questions[i]->id] = static_cast<Index>(i);
   std::map<RunKey, Measurements> seen;
@@ -71,7 +83,6 @@ std::vector<ReplaySample> collect_samples(const RunStore& store, const ReplayCon
   std::map<RunKey, std::string> answers;
   const std::vector<SampleResult> results = store.results();
   for (const SampleResult& r : results) answers[r.key] = r.answer;
-  const RunReader reader(store.path());
   std::vector<ReplaySample> samples;
   for (const SampleResult& r : results) {
     const auto place = places.find(r.key.sample);
@@ -79,7 +90,7 @@ std::vector<ReplaySample> collect_samples(const RunStore& store, const ReplayCon
       continue;
     ReplaySample sample{
         .model = r.key.model, .question = place->second, .answer = r.answer, .passages = {}, .control = {}};
-    for (const QaPassage& passage : reader.detail(r.key).input.passages)
+    for (const QaPassage& passage : given.at({r.key.condition, r.key.sample}))
       sample.passages.push_back(standings.at(r.key.sample).at(passage.id));
     if (const auto found = seen.find(r.key); found != seen.end()) sample.seen = found->second;
     if (!conditions.control.empty()) {
@@ -159,8 +170,9 @@ std::optional<ReplayedRun> run_replay(Ranks& ranks, const ReplaySettings& settin
   const std::unique_ptr<RunStore> store = answer_all(ranks, run, work, observer);
   if (!store) return std::nullopt;
   made.output = run.output;
-  const PassageStandings standings = standings_of(made.events, passages);
-  made.samples = collect_samples(*store, conditions, questions, standings);
+  const ReplayPassages given = given_passages(*store, conditions);
+  const PassageStandings standings = standings_of(made.events, given);
+  made.samples = collect_samples(*store, conditions, questions, given, standings);
   made.table = make_replay_table(made.events, made.samples, models_of(*store));
   made.about = about_run(RunReader(store->path())).dump();
   write_replay_samples(run, *store, made.events, standings);

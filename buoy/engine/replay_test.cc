@@ -122,7 +122,7 @@ TEST(Replay, StoppedAnywhereItEndsTheSame) {
   ReplaySettings broken = small_replay(directory, "broken");
   const std::unique_ptr<Ranks> ranks = Ranks::alone();
   // Searching asks once a question, answering once a token.
-  for (const int asked : {2, 7, 5, 5}) {
+  for (const int asked : {2, 7, 11, 11}) {
     StopAfter observer(asked);
     EXPECT_THROW(run_replay(*ranks, broken, observer), Cancelled) << asked;
     EXPECT_FALSE(fs::exists(directory / "broken/replay-collection.db"));
@@ -156,6 +156,19 @@ TEST(Replay, AStreamMayGrowButItsPastMayNotChange) {
   EXPECT_NE(message.find("other data: 3 items have changed: \"q2\" of s, \"q3\" of s, \"q4\" of s"),
             std::string::npos)
       << message;
+}
+
+TEST(Replay, ARunWithControlMayGoOnWithoutAndBack) {
+  const TempDir directory;
+  ReplaySettings settings = small_replay(directory, "run");
+  settings.run.data.limit = 2;
+  replay(settings);
+  settings.run.data.limit = {};
+  settings.control = ReplayControl::kNone;
+  const ReplayedRun without = replay(settings);
+  for (const ReplaySample& sample : without.samples) EXPECT_FALSE(sample.control);
+  settings.control = ReplayControl::kWithoutStale;
+  for (const ReplaySample& sample : replay(settings).samples) EXPECT_TRUE(sample.control);
 }
 
 TEST(Replay, AttentionIsRecordedOnTheSamePass) {
