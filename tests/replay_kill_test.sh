@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 run() {  # OUTPUT [EVENTS]
-  exec "$buoy" replay "${2:-$work/events.jsonl}" --limit 24 --gen-length 16 --steps 8 --batch-size 2 --log-samples -o "$1" >"$1.log" 2>&1
+  exec "$buoy" replay "${2:-$work/events.jsonl}" --limit 16 --gen-length 12 --steps 8 --batch-size 2 --log-samples -o "$1" >"$1.log" 2>&1
 }
 results() { sed 's/,"seconds":[^}]*//' "$1/samples.jsonl"; }
 stored() { python3 -c "import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute('select count(*) from samples').fetchone()[0])" "$1/run.db"; }
@@ -57,7 +57,7 @@ echo "$kills kills, $before samples kept from the broken runs, $(results "$work/
 mkdir "$work/changed"
 sed '3s/"text":"/"text":"So: /' "$work/events.jsonl" >"$work/changed/events.jsonl"
 (run "$work/whole" "$work/changed/events.jsonl") && { echo "FAIL: a changed past was accepted"; exit 1; }
-expect 'begun with other data: 24 items have changed: "q-5-00000" of events' "$work/whole.log"
+expect 'begun with other data: 16 items have changed: "q-5-00000" of events' "$work/whole.log"
 head -c -20 "$work/events.jsonl" >"$work/changed/events.jsonl"
 "$buoy" replay "$work/changed/events.jsonl" -o "$work/torn" >"$work/torn.log" 2>&1 && { echo "FAIL: a torn stream was accepted"; exit 1; }
 expect 'events.jsonl: line 90: .*this is the last line: it may be cut off' "$work/torn.log"
