@@ -115,6 +115,8 @@ void expect_truth(const EventSettings& settings) {
       }
     }
     EXPECT_EQ(texts(event, "rumoured"), rumours) << event;
+    for (const std::string& value : rumours)
+      EXPECT_FALSE(before.contains(value)) << value << " was true once";
     outdated += before.empty() ? 0 : 1;
     rumoured += rumours.empty() ? 0 : 1;
   }
