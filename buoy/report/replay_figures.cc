@@ -81,6 +81,17 @@ CurvePanel over_time(const ReplayTable& table, const std::string& title, std::st
   return panel;
 }
 
+// From 0 to a little above what the panels show: one range for all of them, whatever stands beside them.
+void share_range(std::span<CurvePanel> panels) {
+  double top = 1;
+  for (const CurvePanel& panel : panels) {
+    for (const Series& series : panel.series) {
+      for (const double y : series.high) top = std::isfinite(y) ? std::max(top, y) : top;
+    }
+  }
+  for (CurvePanel& panel : panels) panel.y_range = Range{0, 1.08 * top};
+}
+
 CurvePanel around_change(const ReplayTable& table, const std::string& title, const std::string& side,
                          std::string_view quantity, const FigureWriter& writer) {
   CurvePanel panel{.title = title, .series = {}, .x_title = "questions from the change"};
@@ -161,6 +172,7 @@ std::optional<StudyFigure> replay_attention_figure(const ReplayTable& table, std
     if (!panel.series.empty()) curves.panels.push_back(std::move(panel));
   }
   if (curves.panels.size() == 1) return std::nullopt;
+  share_range(std::span(curves.panels).subspan(1));
   curves.y_title = "attention per token ÷ uniform";
   StudyFigure figure{.name = "attention",
                      .figure = curves,

@@ -46,6 +46,11 @@ Block whole_block(const ReplayTable& table, bool attention) {
   return block;
 }
 
+// What the page shows around changes; all else is in the CSV.
+constexpr std::string_view kStepped[] = {
+    "em",           "follows_outdated", "follows_rumour", "follows_nothing",
+    "lift_current", "lift_outdated",    "gap_outdated"};
+
 Block step_block(const ReplayTable& table) {
   TableBlock block{
       .caption =
@@ -57,6 +62,7 @@ Block step_block(const ReplayTable& table) {
   block.columns.push_back(number_column("after − before"));
   block.columns.push_back(number_column("n", "answers right after a change that have it"));
   for (const ReplayQuantity& quantity : replay_quantities()) {
+    if (std::ranges::find(kStepped, quantity.name) == std::end(kStepped)) continue;
     for (const std::string& model : table.models) {
       for (const std::string side : {"changed", "kept"}) {
         const ReplayRow* step = table.find(model, "step", side, quantity.name);

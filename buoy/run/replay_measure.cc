@@ -8,7 +8,7 @@
 namespace buoy {
 namespace {
 
-constexpr std::array<ReplayQuantity, 17> kReplayQuantities = {{
+constexpr std::array<ReplayQuantity, 18> kReplayQuantities = {{
     {"em", "Exact match, %", "against the right answers of other questions"},
     {"substring", "Right answer inside the answer, %", "against the right answers of other questions"},
     {"f1", "F1, %", "against the right answers of other questions"},
@@ -17,6 +17,8 @@ constexpr std::array<ReplayQuantity, 17> kReplayQuantities = {{
     {"outdated_passages", "… of passages that state a value, outdated, %", ""},
     {"follows_rumour", "Follows a rumour, %", "the same without outdated and false passages"},
     {"rumour_passages", "… of passages that state a value, rumours, %", ""},
+    {"follows_nothing", "Holds no value that was right, outdated or rumoured, %",
+     "the same without outdated and false passages"},
     {"stale_cost", "Exact match lost to outdated and false passages, points", "0"},
     {"lift_current", "Attention per token, current ÷ uniform", "uniform attention"},
     {"lift_outdated", "Attention per token, outdated ÷ uniform", "uniform attention"},
@@ -121,6 +123,18 @@ bool follows(std::string_view answer, std::span<const std::string> wrong,
   return score_answer(answer, wrong).substring > 0 && score_answer(answer, right).substring == 0;
 }
 
+namespace {
+
+// Neither right nor what an earlier version or a rumour states: made up, or put together of several.
+bool follows_nothing(std::string_view answer, const Event& event) {
+  const auto holds = [&](const std::vector<std::string>& values) {
+    return score_answer(answer, values).substring > 0;
+  };
+  return !holds(event.answers) && !holds(event.outdated) && !holds(event.rumoured);
+}
+
+}  // namespace
+
 Measurements measure_replay(const ReplaySample& sample, const Event& event, const StreamQuestion& question,
                             std::span<const std::vector<std::string>* const> others) {
   Measurements out;
@@ -133,6 +147,9 @@ Measurements measure_replay(const ReplaySample& sample, const Event& event, cons
     }
     add_follows(sample, event, "outdated", event.outdated, "follows_outdated", out);
     add_follows(sample, event, "rumour", event.rumoured, "follows_rumour", out);
+    out.push_back(
+        {.quantity = "follows_nothing", .value = follows_nothing(sample.answer, event) ? 100.0 : 0.0});
+    if (sample.control) out.back().null = follows_nothing(*sample.control, event) ? 100.0 : 0.0;
     const bool stale = count_role(sample, "outdated") + count_role(sample, "rumour") > 0;
     if (stale && sample.control) {
       const double with = score_answer(sample.answer, event.answers).em,

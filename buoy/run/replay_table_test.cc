@@ -105,6 +105,8 @@ TEST(ReplayTable, FindsAnswersThatFollowRumours) {
   const ReplayTable table = make_replay_table(events, answers(events, "m", "false"), {"m"});
   EXPECT_EQ(row(table, "all", "", "follows_rumour").mean, 100);
   EXPECT_EQ(row(table, "all", "", "follows_rumour").n, 12);
+  EXPECT_EQ(row(table, "all", "", "follows_nothing").mean, 75) << "where there is no rumour, it was made up";
+  EXPECT_EQ(row(table, "all", "", "follows_nothing").null, 0);
   EXPECT_EQ(row(table, "all", "", "em").mean, 0);
 }
 
