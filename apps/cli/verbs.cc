@@ -12,8 +12,6 @@
 
 namespace buoy {
 
-void add_replay(Command& command);
-
 void add_help(Command& command) {
   auto path = std::make_shared<std::vector<std::string>>();
   Verb verb = command.verb("help", "What a verb does, with its options and examples");
