@@ -250,6 +250,27 @@ printf '%s\n' '{"id":"q/1","question":"Who?","answers":["x"]}' '{"id":"q_1","que
 expect 0 'slash$' trace -m mini-arm --data "$work/slash.jsonl" --gen-length 4 -o "$work/slash"
 [ "$(ls "$work/slash" | wc -l)" = 2 ] || note "two ids share one trace: $(ls "$work/slash")"
 
+# A stream of events: made, replayed, grown; what is wrong in one.
+expect 2 'events: got 10, expected more than 48' world --events 10
+expect 2 '--events excludes --task' world --events 100 --task slot
+expect 2 '--rumours has no effect without --events' world --rumours 0.5
+expect 0 'stream.jsonl: 60 events, [0-9]+ of them questions and [0-9]+ changes$' world --events 60 --subjects 6 --seed 3 -o "$work/stream.jsonl"
+replayed=(replay "$work/stream.jsonl" -m mini-arm --gen-length 4 --log-samples -o "$work/replayed")
+expect 0 '^Exact match, % +mini-arm +[0-9.]+ .* 6 +[0-9]$' "${replayed[@]}" --limit 6
+expect 0 'samples were there already' "${replayed[@]}" --limit 8 --no-control
+expect 1 'begun with other settings: /trace' "${replayed[@]}" --limit 8 --trace
+python3 - "$work/replayed" "$work/stream.jsonl" <<'END' || note "samples.jsonl of a replay does not say what each passage was"
+import json, sys
+asked = [json.loads(line) for line in open(sys.argv[2]) if '"event":"ask"' in line]
+samples = [json.loads(line) for line in open(sys.argv[1] + "/samples.jsonl")]
+first = [s for s in samples if s["condition"] == "retrieved 5"]
+assert [s["id"] for s in first] == [a["id"] for a in asked[:8]]
+for s in first:
+    assert s["passages"] and all(p["version"] >= 1 and p["role"] and "@" not in p["id"] for p in s["passages"]), s
+END
+printf '%s\n' '{"event":"add","id":"a","text":"t"}' '{"event":"change","id":"b","text":"t"}' >"$work/wrong.jsonl"
+expect 1 'wrong.jsonl: line 2: changes "b", which is not there; expected' replay "$work/wrong.jsonl" -m mini-arm -o "$work/none"
+
 # A collection: add, search, update, delete; what is refused leaves it as it was.
 c=$work/c.db
 printf '%s\n' '{"id":"x","title":"Gasen","text":"The mayor of Gasen."}' '{"text":"A river."}' >"$work/docs.jsonl"

@@ -48,11 +48,13 @@ void DataFlags::add_to(Verb& verb, const std::string& format_names) {
   verb.option(
       "--template", &prompt_template,
       fmt::format("Prompt template: {}or a file; auto: what the checkpoint says, else unified", names));
-  std::string formats;
-  for (Index f = 0; f < kDatasetFormatCount; ++f)
-    formats += fmt::format("{}, ", name_of(static_cast<DatasetFormat>(f)));
-  verb.option(format_names, &format,
-              fmt::format("Format of the datasets: {}or auto: told from each file", formats));
+  if (!format_names.empty()) {
+    std::string formats;
+    for (Index f = 0; f < kDatasetFormatCount; ++f)
+      formats += fmt::format("{}, ", name_of(static_cast<DatasetFormat>(f)));
+    verb.option(format_names, &format,
+                fmt::format("Format of the datasets: {}or auto: told from each file", formats));
+  }
   chat.add_to(verb);
   verb.option("--limit", &limit, "At most this many items of a dataset; 0: all").at_least(0);
   verb.option("--batch-size", &batch_size, "Examples that run together; no result depends on it")

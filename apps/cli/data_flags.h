@@ -27,7 +27,7 @@ struct DataFlags {
   Index limit = 0;  // 0: all
   Index batch_size = 4;
 
-  // Adds --template, --chat, --no-chat, --limit, --batch-size and, by these names, the datasets' format.
+  // Adds --template, --chat, --no-chat, --limit, --batch-size and, by these names if any, their format.
   void add_to(Verb& verb, const std::string& format_names = "--data-format,--format");
   // Throws UsageError for a format that does not exist.
   DataSettings data(const std::vector<std::string>& files) const;

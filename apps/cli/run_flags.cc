@@ -28,8 +28,10 @@ void RunFlags::add_to(Verb& verb, const std::string& format) {
       "What a model is, whatever its config.json says: KEY of the one model, or MODEL=KEY; may be repeated");
   device.add_device_to(verb);
   verb_ = verb;
-  verb.option("--data", &data,
-              "Dataset (docs/datasets.md), FILE or NAME=FILE; may be repeated; default: bundled questions");
+  if (!format.empty()) {
+    verb.option("--data", &data,
+                "Dataset (docs/datasets.md), FILE or NAME=FILE; may be repeated; default: bundled questions");
+  }
   prompts.add_to(verb, format);
   sampler.add_to(verb);
   verb.flag("--log-samples", &log_samples,

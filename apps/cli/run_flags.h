@@ -26,9 +26,9 @@ struct RunFlags {
   std::string too_long = "fail";
   bool begin_new = false;
 
-  // Adds --model, --family, --data, --output, --new, --too-long, --log-samples, --log-ids and the flags of the
-  // parts.
-  // `format` are the names of the option for the datasets' format.
+  // Adds --model, --family, --data, --output, --new, --too-long, --log-samples, --log-ids and the flags of
+  // the parts.
+  // `format` names the option for the datasets' format; empty: neither that nor --data.
   void add_to(Verb& verb, const std::string& format = "--data-format,--format");
 
   // Throws Error and UsageError, also for sampler flags that mean nothing to any of the models.

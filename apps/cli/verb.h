@@ -20,6 +20,7 @@ void add_help(Command& command);
 void add_index(Command& command);
 void add_inspect(Command& command);
 void add_intervene(Command& command);
+void add_replay(Command& command);
 void add_score(Command& command);
 void add_shuffle(Command& command);
 void add_stress(Command& command);

@@ -9,6 +9,7 @@
 #include "buoy/base/error.h"
 #include "buoy/base/thread_pool.h"
 #include "buoy/io/file.h"
+#include "buoy/world/world_events.h"
 #include "buoy/world/world_json.h"
 
 namespace buoy {
@@ -21,6 +22,7 @@ struct WorldFlags {
   Index items = 10, first = 0, passages = 5, noise = 0, contradict = 0;
   int threads = 0;
   bool documents = false;
+  EventSettings stream{.events = 0};
 };
 
 // The values of names that the options' choices have let through; the one name `all` stands for everything.
@@ -79,24 +81,79 @@ void write_all(const WorldFlags& options, const ItemSettings& settings, const Te
                                                       stopping);
 }
 
-void world_command(const WorldFlags& options) {
-  const ItemSettings settings = parse_settings(options);
-  check_settings(settings);  // before the file is touched
-  if (options.output.empty() || options.output == "-") {
-    write_all(options, settings, [](const std::string& text) {
+// Calls `write` with where its text goes: the file, whole or not at all, or standard output. `write` says
+// what was written, for a person to read.
+void write_to(const std::string& output, const std::function<std::string(const TextSink&)>& write) {
+  if (output.empty() || output == "-") {
+    write([](const std::string& text) {
       if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
         fail("cannot write to standard output");
     });
     return;
   }
-  AtomicFile target(options.output);
+  AtomicFile target(output);
   std::ofstream file(target.temporary(), std::ios::binary);
-  write_all(options, settings, [&](const std::string& text) { file << text; });
+  const std::string written = write([&](const std::string& text) { file << text; });
   file.close();
-  if (!file) fail("{}: cannot be written", options.output);
+  if (!file) fail("{}: cannot be written", output);
   target.commit();
-  std::fprintf(stderr, "%s: %s %s\n", options.output.c_str(), std::to_string(options.items).c_str(),
-               options.documents ? "documents" : "items");
+  std::fprintf(stderr, "%s: %s\n", output.c_str(), written.c_str());
+}
+
+void world_command(const WorldFlags& options) {
+  if (options.stream.events > 0) {
+    EventSettings stream = options.stream;
+    stream.seed = options.seed;
+    if (options.worlds.size() != 1 || options.worlds.front() == "both")
+      fail_usage("--world of a stream is known or novel, not both");
+    stream.world = *parse_world_kind(options.worlds.front());
+    check_settings(stream);
+    write_to(options.output, [&](const TextSink& sink) {
+      const EventCounts counts = write_events(stream, [&](const std::string& text) {
+        stop_if_interrupted();
+        sink(text);
+      });
+      return fmt::format("{} events, {} of them questions and {} changes", counts.events, counts.questions,
+                         counts.changes);
+    });
+    return;
+  }
+  const ItemSettings settings = parse_settings(options);
+  check_settings(settings);  // before the file is touched
+  write_to(options.output, [&](const TextSink& sink) {
+    write_all(options, settings, sink);
+    return fmt::format("{} {}", options.items, options.documents ? "documents" : "items");
+  });
+}
+
+// The options of a stream, which has none of those of items.
+void add_stream_to(Verb& verb, EventSettings& stream) {
+  const std::string group = "Streams (docs/replay.md)";
+  Option events = verb.option("--events", &stream.events,
+                              "A stream of so many events instead of questions: documents that come, change "
+                              "and go, and questions between");
+  events.at_least(0).hide_default().group(group);
+  for (const char* unused : {"--task", "--items", "--first", "--passages", "--gold-position", "--distractors",
+                             "--noise", "--contradict", "--split", "--documents", "--threads"}) {
+    events.excludes(unused);
+  }
+  const auto add = [&](const char* name, Target target, const char* help) {
+    return verb.option(name, target, help).needs("--events").group(group);
+  };
+  add("--subjects", &stream.subjects, "People, towns and companies that open the stream").between(1, 50);
+  const struct {
+    const char* name;
+    double* target;
+    const char* help;
+  } shares[] = {
+      {"--near-misses", &stream.near_misses, "Share of them beside whom stands one of nearly the same name"},
+      {"--questions", &stream.questions, "Share of the events after the opening that are questions"},
+      {"--rumours", &stream.rumours, "Share of the other events: documents that state a false value"},
+      {"--removals", &stream.removals, "Share of the other events: documents that go"},
+      {"--additions", &stream.additions, "Share of the other events: new subjects; the rest are changes"},
+      {"--rewordings", &stream.rewordings, "Share of the changes that keep every fact"},
+      {"--copies", &stream.copies, "Share of the changes of a fact that leave a copy of the old version"}};
+  for (const auto& share : shares) add(share.name, share.target, share.help).between(0, 1);
 }
 
 }  // namespace
@@ -137,6 +194,7 @@ void add_world(Command& command) {
     documents.excludes(unused);
   }
   verb.option("--threads", &options->threads, "0: all that are there").between(0, 1024);
+  add_stream_to(verb, options->stream);
   verb.option("-o,--output", &options->output, "File to write instead of standard output");
   verb.footer(
       "Sets of one seed are paired: passages, positions, distractors, noise and contradictions change what "
@@ -148,7 +206,8 @@ void add_world(Command& command) {
       "  buoy world --seed 1 --passages 10 --gold-position 5 --distractors same-attribute\n"
       "  buoy world --seed 1 --task multihop --passages 10 --split far\n"
       "  buoy world --world known --passages 0 --items 1000 -o closed_book.jsonl\n"
-      "  buoy world --documents --passages 12 --items 1000 -o text.jsonl\n");
+      "  buoy world --documents --passages 12 --items 1000 -o text.jsonl\n"
+      "  buoy world --events 400 --seed 1 -o events.jsonl\n");
   verb.runs([options, verb] {
     if (options->passages == 0 && verb.given("--distractors")) {
       fail_usage("--distractors has no effect without passages");

@@ -34,7 +34,7 @@ std::vector<std::string> names_of(const Curves& curves) {
   std::vector<std::string> names;
   for (const CurvePanel& panel : curves.panels) {
     for (const Series& s : panel.series) {
-      if (std::ranges::find(names, s.name) == names.end()) names.push_back(s.name);
+      if (!s.name.empty() && std::ranges::find(names, s.name) == names.end()) names.push_back(s.name);
     }
   }
   if (curves.palette == Palette::kCategorical && std::ssize(names) > kSeriesColorCount) {
@@ -57,6 +57,7 @@ struct Colors {
   const Curves& curves;
   std::vector<std::string> names;
   Color operator()(const std::string& name) const {
+    if (name.empty()) return kSoftInk;
     const Series& first = first_of(curves, name);
     if (first.color != kColorByOrder) return with_alpha(series_color(first.color), first.strength);
     const Index i = std::ranges::find(names, name) - names.begin();
@@ -66,6 +67,11 @@ struct Colors {
     return map_color(ColorMap::kViridis, 0.82 * static_cast<double>(i) / steps);
   }
 };
+
+bool is_nameless(const CurvePanel& panel) {
+  return !panel.series.empty() &&
+         std::ranges::all_of(panel.series, [](const Series& s) { return s.name.empty(); });
+}
 
 bool has_null(const CurvePanel& panel) {
   return std::ranges::any_of(panel.series, [](const Series& s) { return !s.null.empty(); });
@@ -167,7 +173,7 @@ void draw_interval(Canvas& canvas, const Frame& frame, const Series& s, Color co
 
 void draw_series(Canvas& canvas, const Frame& frame, const Series& s, Color color) {
   for_each_stretch(frame, s, s.y, [&](const std::vector<Point>& points) {
-    canvas.polyline(points, {.color = color, .width = kCurveLine});
+    canvas.polyline(points, {.color = color, .width = s.name.empty() ? kThinLine : kCurveLine});
     const bool dots = s.markers == Markers::kDots || points.size() == 1;
     if (!dots) return;
     for (const Point& p : points) {
@@ -223,7 +229,7 @@ void draw_names(Canvas& canvas, const Frame& frame, const CurvePanel& panel, con
   std::vector<const Series*> named;
   for (const Series& s : panel.series) {
     const std::optional<Point> end = end_of(frame, s);
-    if (!end) continue;
+    if (!end || s.name.empty()) continue;
     named.push_back(&s);
     wishes.push_back({.at = std::clamp(end->y, frame.plot.y, frame.plot.bottom()), .size = kTextSize * 1.2});
   }
@@ -375,7 +381,8 @@ Size draw(Canvas& canvas, const Curves& curves) {
     canvas.text({frame.plot.x, frame.plot.y - kPanelTitle}, panel.title,
                 {.size = kTextSize, .weight = Weight::kBold, .max_width = out.plot.width});
     draw_axis_bands(canvas, frame, panel.bands, rightmost ? AxisLabels::kShown : AxisLabels::kHidden);
-    draw_y_axis(canvas, frame, nice_ticks(frame.y, y_tick_count(out.plot.height)),
+    draw_y_axis(canvas, frame,
+                is_nameless(panel) ? Ticks{} : nice_ticks(frame.y, y_tick_count(out.plot.height)),
                 column == 0 || out.own_ranges ? AxisLabels::kShown : AxisLabels::kHidden);
     if (has_own_x(curves)) {
       draw_x_axis(canvas, frame, own_ticks(canvas, frame, panel), AxisLabels::kShown);

@@ -23,8 +23,8 @@ enum class LegendPlace {
   kNone,
 };
 
-// A NaN in y interrupts the line. A series with the same name has the same colour in every panel: the one
-// that is asked for with its first appearance.
+// A NaN in y interrupts the line. A name has one colour in all panels, asked for where it first appears. No
+// name: a thin line in the ink of axes, in no key; a panel of such alone has no numbers at its side.
 struct Series {
   std::string name;
   std::vector<double> x, y;                 // [n]; n may be 0 or 1

@@ -187,6 +187,18 @@ TEST(Curves, ASeriesKeepsItsColorInEveryPanel) {
   EXPECT_GT(both.count(series_color(1)), picture_of(curves).count(series_color(1)) * 3 / 2);
 }
 
+TEST(Curves, LinesWithoutANameAreInkAndInNoKey) {
+  const Series strokes{.name = "", .x = {1, 1, 1, 2, 2}, .y = {0, 1, kNan, 0, 1}};
+  Curves curves{.legend = LegendPlace::kAbove,
+                .panels = {{.series = {strokes}}, {.series = {{.name = "a", .x = {0, 3}, .y = {0, 1}}}}}};
+  const Picture drawn = picture_of(curves);
+  EXPECT_GT(drawn.count(kSoftInk), 200) << "strokes in the ink of axes";
+  EXPECT_GT(drawn.count(series_color(0)), 100) << "the first name has the first colour";
+  EXPECT_EQ(drawn.count(series_color(1)), 0);
+  curves.panels[0].series[0].name = "b";
+  EXPECT_GT(picture_of(curves).count(series_color(1)), 100) << "with a name it would have one of its own";
+}
+
 TEST(Curves, TickLabelsHaveRoom) {
   const Canvas canvas(Medium::kNone, {});
   for (const double width : {30.0, 100.0, 400.0}) {

@@ -8,6 +8,7 @@
 #include "buoy/engine/evaluation.h"        // IWYU pragma: export
 #include "buoy/engine/intervention_run.h"  // IWYU pragma: export
 #include "buoy/engine/loaded_model.h"      // IWYU pragma: export
+#include "buoy/engine/replay_run.h"        // IWYU pragma: export
 #include "buoy/engine/shuffle.h"           // IWYU pragma: export
 #include "buoy/engine/stress_run.h"        // IWYU pragma: export
 #include "buoy/engine/study.h"             // IWYU pragma: export
