@@ -2,7 +2,7 @@
 # Traces and studies on two and three ranks have the bytes of one process; ranks that would trace something else are found out.
 # usage: ranks_study_test.sh BUOY
 set -euo pipefail
-buoy=$1
+buoy=$(realpath "$1")
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -120,7 +120,7 @@ void on_ranks(const RankFlags& flags, const std::function<void(Ranks& ranks, Run
     if (ranks->leads()) {
       const std::string& kept = observer.all_kept();
       print_note(kept.empty() ? "stopped: nothing was finished yet"
-                              : fmt::format("stopped: {}; the same command goes on from there", kept));
+                              : fmt::format("stopped: kept {}; the same command goes on from there", kept));
     }
     if (ranks->count() > 1) stop_ranks(*ranks);
     throw;

@@ -110,8 +110,9 @@ std::unique_ptr<RunStore> answer_all(Ranks& ranks, RunSettings& settings, const 
     settings.output = place_of_run(settings, work.identity, observer);
     store = open_store(settings, work.identity);
     if (!store->done().empty()) {
-      observer.found(
-          fmt::format("{}: {} samples were there already", store->path().string(), store->done().size()));
+      const std::size_t there = store->done().size();
+      observer.found(fmt::format("{}: {} there already", store->path().string(),
+                                 there == 1 ? "1 sample was" : fmt::format("{} samples were", there)));
       tell_kept(*store, observer);
     }
     store->add_session(describe_session(settings, ranks.count()));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include <fmt/ranges.h>
+
 #include "buoy/analysis/received.h"
 #include "buoy/base/error.h"
 #include "buoy/engine/rank_observer.h"
@@ -264,7 +266,10 @@ Json described(const StudySettings& settings, std::span<const NamedItems> data) 
   Json json = describe_run(settings.run);
   json["data"] = describe_data(data);
   json["record"] = to_json(settings.record);
-  json["analyses"] = to_json(settings.analyses);
+  std::vector<std::string_view> names;  // as one text: of a list every place would be said to differ
+  for (const Analysis* analysis : settings.analyses.analyses) names.push_back(analysis->name);
+  json["analyses"] = fmt::format("{}", fmt::join(names, ", "));
+  json["anchors"] = describe(settings.analyses.analysis.anchors);
   json["parts"] = settings.analyses_alone ? "analyses" : "all";
   if (settings.analyses_alone) return json;
   json["twins"] = {{"count", settings.twins}, {"seed", settings.twin_seed}};
