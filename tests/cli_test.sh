@@ -197,7 +197,8 @@ grep -q 'stopped: nothing was finished yet' "$work/early.err" || note "trace sto
 # Stress and interventions: a run, a resumed run, and what is refused.
 expect 0 'irrelevant +.*mini-arm +2 ' stress irrelevant=0,0.9 -m mini-arm "${quick[@]}" -o "$work/stress"
 expect 0 'report.html$' stress irrelevant=0,0.9 -m mini-arm "${quick[@]}" -o "$work/stress"
-expect 1 'begun with other settings: /levels/1 was' stress irrelevant=0,0.5 -m mini-arm "${quick[@]}" -o "$work/stress"
+expect 0 'irrelevant +.*mini-arm +2 ' stress gold-position=1,5 -m mini-arm "${quick[@]}" -o "$work/stress"
+expect 1 'begun with other settings: /seed was 0, now 1' stress irrelevant=0,0.5 --stress-seed 1 -m mini-arm "${quick[@]}" -o "$work/stress"
 for file in report.html stress.csv robustness.csv figures/stress_noise_curves.svg; do
   [ -s "$work/stress/$file" ] || note "stress did not write $file: $(ls "$work/stress/figures")"
 done
