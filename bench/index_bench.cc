@@ -19,6 +19,7 @@ struct Options {
   std::string path;
   Index passages = 100'000, words = 60, vocabulary = 50'000, queries = 200, query_words = 10, batch = 10'000;
   std::uint64_t seed = 1;
+  bool ask = false;
 };
 
 double seconds_of(const auto& body) {
@@ -117,10 +118,11 @@ double quantile(const std::vector<double>& sorted, double q) {
 
 void run(const Options& options) {
   const std::filesystem::path path = options.path;
-  if (std::filesystem::exists(path)) fail("{}: is there already", options.path);
+  const bool there = std::filesystem::exists(path);
+  if (there && !options.ask) fail("{}: is there already; --ask asks it", options.path);
   const ZipfWords words(options.vocabulary);
   double seconds = 0;
-  {
+  if (!there) {
     Collection writer(path, DatabaseAccess::kCreate);
     seconds = build(writer, words, options);
   }
@@ -151,6 +153,7 @@ int main(int argc, char** argv) {
   app.add_option("--query-words", options.query_words)->capture_default_str();
   app.add_option("--batch", options.batch, "Passages per transaction")->capture_default_str();
   app.add_option("--seed", options.seed)->capture_default_str();
+  app.add_flag("--ask", options.ask, "Ask a collection that is there, of at least --passages");
   CLI11_PARSE(app, argc, argv);
   try {
     buoy::run(options);

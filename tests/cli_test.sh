@@ -149,6 +149,16 @@ for file in claims.csv answers/run.db stress/run.db interventions/run.db figures
 done
 grep -q 'not measured,no masked diffusion model' "$work/whole/claims.csv" || note "claims.csv does not say what is missing"
 expect 0 'report.html$' study -m mini-arm --quick --limit 1 --gen-length 4 -o "$work/look"
+# A folder of another study is neither mixed with nor replaced unless that is said; the same one is made again.
+expect 0 'look/report.html$' study -m mini-arm --quick --limit 1 --gen-length 4 -o "$work/look"
+other=(study -m mini-arm --only drift --limit 1 --gen-length 4 -o "$work/look")
+before=$(md5sum "$work/look/report.html")
+expect 1 'look: holds results of something else: /inputs/analyses was .* --overwrite replaces it, --new writes beside it' "${other[@]}"
+[ "$before" = "$(md5sum "$work/look/report.html")" ] || note "a study was written over"
+expect 0 'look-2/report.html$' "${other[@]}" --new
+expect 0 'look/report.html$' "${other[@]}" --overwrite
+[ ! -e "$work/look/figures/absorption.svg" ] || note "study --overwrite left figures of what it replaced"
+expect 2 'overwrite excludes --new' "${other[@]}" --overwrite --new
 [ ! -e "$work/look/claims.csv" ] || note "study --quick judged the claims"
 expect 2 'has no effect on' study -m mini-arm --steps 4 -o "$work/none"
 expect 2 'two models are called mini-arm' study -m mini-arm -m mini-arm "${quick[@]}" -o "$work/none"
@@ -173,17 +183,27 @@ done
 kill -INT $pid
 wait $pid; status=$?
 [ "$status" = 130 ] || note "eval ended by Ctrl-C has exit code $status, expected 130"
-grep -q 'stopped: what was finished is kept in .*stopped, and the same command goes on from there' "$work/stopped.err" ||
-  note "eval ended by Ctrl-C does not say what is kept: $(cat "$work/stopped.err")"
 kept=$("$buoy" inspect "$work/stopped" | sed -n 's/.*: \([0-9]*\) samples$/\1/p')
+grep -qE "stopped: kept $kept samples? in .*stopped; the same command goes on from there" "$work/stopped.err" ||
+  note "eval ended by Ctrl-C does not say what is kept: $(cat "$work/stopped.err")"
 [ "$kept" -ge "$stored" ] && [ "$kept" -lt 120 ] || note "eval kept $kept samples of 120 after $stored"
-expect 0 'report.html$' "${long[@]}"
+expect 0 "run.db: $kept samples? w(as|ere) there already" "${long[@]}"
 expect 0 'run.db: 120 samples$' inspect "$work/stopped"
+# Stopped before anything is finished, a verb claims to keep nothing, whatever else its folder holds.
+mkdir "$work/early"; echo mine >"$work/early/notes.txt"
+"$buoy" trace -m mini-mdm --data "$data" --limit 20 --batch-size 20 --gen-length 256 -o "$work/early" >/dev/null 2>"$work/early.err" &
+pid=$!
+for ((i = 0; i < 600; i++)); do sleep 0.05; grep -q 'mini-mdm on' "$work/early.err" && break; done
+kill -TERM $pid
+wait $pid; status=$?
+[ "$status" = 130 ] || note "trace ended by SIGTERM has exit code $status, expected 130"
+grep -q 'stopped: nothing was finished yet' "$work/early.err" || note "trace stopped early says: $(cat "$work/early.err")"
 
 # Stress and interventions: a run, a resumed run, and what is refused.
 expect 0 'irrelevant +.*mini-arm +2 ' stress irrelevant=0,0.9 -m mini-arm "${quick[@]}" -o "$work/stress"
 expect 0 'report.html$' stress irrelevant=0,0.9 -m mini-arm "${quick[@]}" -o "$work/stress"
-expect 1 'begun with other settings: /levels/1 was' stress irrelevant=0,0.5 -m mini-arm "${quick[@]}" -o "$work/stress"
+expect 0 'irrelevant +.*mini-arm +2 ' stress gold-position=1,5 -m mini-arm "${quick[@]}" -o "$work/stress"
+expect 1 'begun with other settings: /seed was 0, now 1' stress irrelevant=0,0.5 --stress-seed 1 -m mini-arm "${quick[@]}" -o "$work/stress"
 for file in report.html stress.csv robustness.csv figures/stress_noise_curves.svg; do
   [ -s "$work/stress/$file" ] || note "stress did not write $file: $(ls "$work/stress/figures")"
 done
@@ -221,7 +241,7 @@ expect 0 'report.html$' eval --trace --only absorption -m mini-arm "${quick[@]}"
 # A run grows, refuses what changed by its name, or begins beside it; its table; other programs' answers; a recipe.
 grown=(eval -m mini-arm --data "q=$data" --gen-length 4 --log-ids -o "$work/grown")
 expect 0 '^mini-arm +none +' "${grown[@]}" --limit 1 --passages none
-expect 0 '1 samples were there already' "${grown[@]}" --limit 2 --passages none,1
+expect 0 '1 sample was there already' "${grown[@]}" --limit 2 --passages none,1
 expect 0 'run.db: 4 samples$' inspect "$work/grown"
 expect 1 '/models/mini-arm/sampler/temperature was' "${grown[@]}" --limit 2 --temperature 0.5
 expect 0 'this run is kept in .*grown-2' "${grown[@]}" --limit 1 --passages none --temperature 0.5 --new
@@ -294,6 +314,8 @@ expect 2 'index needs one of add, delete, search, info' index "$c"
 expect 2 '--top' index "$c" search river --top 0
 expect 1 'none.db: no such file' index "$work/none.db" search river
 expect 1 'docs.jsonl: is not an SQLite database' index "$work/docs.jsonl" info
+expect 1 'run.db: is a database, but not a document collection' index "$work/stopped/run.db" add "$work/docs.jsonl"
+expect 0 'run.db: 120 samples$' inspect "$work/stopped"
 expect 1 'none: no such folder' index "$work/none/c.db" add "$work/docs.jsonl"
 expect 1 'none.jsonl: cannot be read' index "$work/none.db" add "$work/docs.jsonl" "$work/none.jsonl"
 { yes '{"text":"fine"}' | head -97; yes '{"text":' | head -3; } >"$work/bad.jsonl"

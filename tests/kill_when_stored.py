@@ -1,8 +1,8 @@
-"""Kills a process (SIGKILL) in the middle of its work, once an evaluation's store has grown.
+"""Kills or stops a process in the middle of its work, once an evaluation's store has grown.
 
-usage: kill_when_stored.py RUN_DB PID BEFORE
+usage: kill_when_stored.py RUN_DB PID BEFORE [SIGNAL]
 
-BEFORE samples were stored when the process began. Waits for the next ones and for those after them, then for a random part of the time
+SIGNAL is KILL unless said. BEFORE samples were stored when the process began. Waits for the next ones and for those after them, then for a random part of the time
 between the two, so that the kill falls anywhere in a batch, however fast the machine is. Exits 1 when samples are lost, when the process
 ends by itself before, and when nothing comes.
 """
@@ -62,7 +62,7 @@ def main():
     time.sleep(random.uniform(0, time.monotonic() - at))
     if not is_running(pid):
         sys.exit("the process ended before it could be killed")
-    os.kill(pid, signal.SIGKILL)
+    os.kill(pid, getattr(signal, "SIG" + (sys.argv[4] if len(sys.argv) > 4 else "KILL")))
 
 
 if __name__ == "__main__":

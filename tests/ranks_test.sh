@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# An evaluation on three ranks gives what one process gives; a rank that dies ends the job, and the same command completes it.
+# An evaluation on three ranks gives what one process gives; a rank that dies ends the job, and the same command completes it; the work of one
+# that hangs is done by the others.
 # usage: ranks_test.sh BUOY
 set -euo pipefail
-buoy=$1
+buoy=$(realpath "$1")
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -28,25 +29,55 @@ sweep_args=(stress irrelevant=0,0.9 collection=as-is,changed --intervene mask-bo
 cmp <(results "$work/sweep") <(results "$work/sweeps") && cmp "$work/sweep/stress.csv" "$work/sweeps/stress.csv" ||
   { echo "FAIL: a sweep on three ranks differs from one process"; exit 1; }
 
+find_rank() {  # NUMBER JOB PLACE: the process of a rank, once it is there
+  local deadline=$((SECONDS + 300))
+  while kill -0 "$2" 2>/dev/null && [ $SECONDS -lt $deadline ]; do
+    for p in $(pgrep -f "$3"); do
+      if grep -qzx "OMPI_COMM_WORLD_RANK=$1" "/proc/$p/environ" 2>/dev/null; then echo "$p"; return; fi
+    done
+    sleep 0.02
+  done
+  echo "FAIL: found no rank $1" >&2
+  cat "$work/log" >&2
+  exit 1
+}
+stored() { python3 -c "import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute('select count(*) from samples').fetchone()[0])" "$1/run.db"; }
+
 # Kill a worker when something is stored.
 "${launch[@]}" "$buoy" "${eval_args[@]}" -o "$work/broken" >"$work/log" 2>&1 &
 job=$!
-worker=
-deadline=$((SECONDS + 300))
-while [ -z "$worker" ] && kill -0 $job 2>/dev/null && [ $SECONDS -lt $deadline ]; do
-  for p in $(pgrep -f "$work/broken"); do
-    grep -qzx 'OMPI_COMM_WORLD_RANK=2' "/proc/$p/environ" 2>/dev/null && worker=$p && break
-  done
-  sleep 0.02
-done
-[ -n "$worker" ] || { echo "FAIL: found no rank 2"; cat "$work/log"; exit 1; }
+worker=$(find_rank 2 $job "$work/broken")
 python3 -B "$root/tests/kill_when_stored.py" "$work/broken/run.db" "$worker" 0 || { echo "FAIL: no kill"; cat "$work/log"; exit 1; }
 wait $job && { echo "FAIL: the job went on without its rank"; exit 1; }
-kept=$(python3 -c "import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute('select count(*) from samples').fetchone()[0])" "$work/broken/run.db")
+kept=$(stored "$work/broken")
 [ "$kept" -gt 0 ] || { echo "FAIL: no sample was kept from the job that ended"; exit 1; }
 grep -qE 'rank 2|signal 9|Killed' "$work/log" || { echo "FAIL: nothing says why the job ended"; cat "$work/log"; exit 1; }
 "${launch[@]}" "$buoy" "${eval_args[@]}" -o "$work/broken" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 same "$work/one" "$work/broken" || { echo "FAIL: the resumed job differs"; exit 1; }
+grep -qE "run.db: $kept samples? w(as|ere) there already" "$work/log" || { echo "FAIL: the resumed job does not say what it found"; cat "$work/log"; exit 1; }
+
+# A worker that hangs: the others do its work, and the job says so. Loading the model takes less than the time it is given.
+"${launch[@]}" "$buoy" "${eval_args[@]}" --rank-timeout 10 -o "$work/hung" >"$work/log" 2>&1 &
+job=$!
+worker=$(find_rank 2 $job "$work/hung")
+python3 -B "$root/tests/kill_when_stored.py" "$work/hung/run.db" "$worker" 0 STOP || { echo "FAIL: no stop"; cat "$work/log"; exit 1; }
+wait $job || { echo "FAIL: the job did not end well without a rank that hangs"; cat "$work/log"; exit 1; }
+grep -q 'rank 2 gave no sign of life for 10 s; the other ranks do its work' "$work/log" || { echo "FAIL: nothing says that a rank hangs"; cat "$work/log"; exit 1; }
+same "$work/one" "$work/hung" || { echo "FAIL: a job that lost a rank differs"; exit 1; }
+gone() { [ ! -e "/proc/$worker" ] || [[ $(cat "/proc/$worker/stat" 2>/dev/null) == *") Z "* ]]; }
+for ((i = 0; i < 300; i++)); do gone && break; sleep 0.1; done
+gone || { echo "FAIL: the rank that hung is still there"; exit 1; }
+
+# Where nobody is left to do it, or rank 0 hangs, the job ends with a line and keeps what it has.
+for silent in 0 1; do
+  mpirun --oversubscribe -n 2 "${launch[@]:4}" "$buoy" "${eval_args[@]}" --rank-timeout 5 -o "$work/left$silent" >"$work/log" 2>&1 &
+  job=$!
+  rank=$(find_rank $silent $job "$work/left$silent")
+  python3 -B "$root/tests/kill_when_stored.py" "$work/left$silent/run.db" "$rank" 0 STOP || { echo "FAIL: no stop"; cat "$work/log"; exit 1; }
+  wait $job && { echo "FAIL: the job ended well though rank $silent hung"; exit 1; }
+  grep -q "rank $((1 - silent)): rank $silent gave no sign of life for 5 s" "$work/log" || { echo "FAIL: nothing says that rank $silent hangs"; cat "$work/log"; exit 1; }
+  [ "$(stored "$work/left$silent")" -gt 0 ] || { echo "FAIL: nothing was kept"; exit 1; }
+done
 
 # A rank that fails says which and why, and takes the others with it.
 "${launch[@]}" "$buoy" "${eval_args[@]}" --model nowhere -o "$work/none" >"$work/log" 2>&1 && { echo "FAIL: no error"; exit 1; }
@@ -61,7 +92,4 @@ sed -i '3s/"question":"/"question":"So: /' "$work/other/data.jsonl"
 grep -q 'rank 2 has other inputs than rank 0: /data/data was' "$work/log" || { cat "$work/log"; exit 1; }
 [ ! -e "$work/stale" ] || { echo "FAIL: something was written before the ranks agreed"; exit 1; }
 
-# What does not run on ranks says so.
-"${launch[@]}" "$buoy" study --quick -o "$work/study" >"$work/log" 2>&1 && { echo "FAIL: a study ran on three ranks"; exit 1; }
-grep -q 'study runs as one process, not on 3 ranks' "$work/log" || { cat "$work/log"; exit 1; }
-echo "3 ranks as 1 process; a killed rank ended the job after $kept samples, and it was completed"
+echo "3 ranks as 1 process; a killed rank ended the job after $kept samples, and it was completed; one that hung was done without"

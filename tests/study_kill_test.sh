@@ -38,19 +38,25 @@ for file in "$work"/whole/*.csv; do
 done
 [ ! -e "$work/broken/traces" ] || { echo "FAIL: the traces stayed"; exit 1; }
 
-# Kept traces are taken over, but not those of other settings, of other answers or of other gold passages.
+# Kept traces are taken over. A study of other settings, of other answers or of other gold passages is refused by name, and replaced where that is
+# said; then nothing of the old one is taken over.
 cp "$root/data/micro_test.jsonl" "$work/data.jsonl"
 kept() { (run "$work/kept" --keep-traces --data "$work/data.jsonl" "$@") || { cat "$work/kept.log"; exit 1; }; }
 fresh() { ! grep -q "traces were there already" "$work/kept.log" || { echo "FAIL: traces of $1 were taken over"; exit 1; }; }
 kept
 kept
 grep -q "$items traces were there already" "$work/kept.log" || { echo "FAIL: kept traces were not taken over"; exit 1; }
-kept --temperature 0.5
-fresh "other settings"
+refused() {  # WHAT FLAGS…
+  local what=$1
+  shift
+  (run "$work/kept" --keep-traces --data "$work/data.jsonl" "$@") && { echo "FAIL: other $what was not refused"; exit 1; }
+  grep -qE "kept: holds results of something else: /inputs/$what.* --overwrite replaces it" "$work/kept.log" || { cat "$work/kept.log"; exit 1; }
+  kept "$@" --overwrite
+  fresh "other $what"
+}
+refused models/mini-arm/sampler/temperature --temperature 0.5
 sed -i 's/"answers": *\["/&not /' "$work/data.jsonl"
-kept --temperature 0.5
-fresh "other answers"
+refused data/data/hash --temperature 0.5
 sed -i 's/"gold": *true/"gold":false/' "$work/data.jsonl"
-kept --temperature 0.5
-fresh "other gold passages"
+refused data/data/hash --temperature 0.5
 echo "$kills kills, $before traces kept from the broken runs: the same numbers as unbroken"

@@ -21,6 +21,9 @@ struct WindowSize {
 };
 WindowSize window_size(int descriptor);
 
+// Exit code of a command that was stopped by Ctrl-C or SIGTERM.
+inline constexpr int kInterrupted = 130;
+
 // From here on the first Ctrl-C (or SIGTERM) asks the work to stop, the second ends the process.
 void watch_interrupts();
 bool interrupted();

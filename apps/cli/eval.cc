@@ -4,7 +4,6 @@
 #include <set>
 
 #include "apps/cli/analysis_flags.h"
-#include "apps/cli/command_observer.h"
 #include "apps/cli/run_flags.h"
 #include "apps/cli/verb.h"
 #include "buoy/analysis/table_csv.h"
@@ -66,8 +65,7 @@ void write_seen(const EvaluatedRun& made, const fs::path& directory) {
 }
 
 void eval_command(Ranks& ranks, const EvaluationSettings& settings, const std::string& command,
-                  const std::vector<std::string>& scores) {
-  CommandObserver observer;
+                  const std::vector<std::string>& scores, RunObserver& observer) {
   const std::optional<EvaluatedRun> made = run_evaluation(ranks, settings, observer);
   if (!made) return;
   const std::string& prompt = settings.run.prompt.prompt_template;
@@ -133,7 +131,7 @@ void add_eval(Command& command) {
     }
     std::vector<OwnSettings> own;
     if (!options->recipe.empty()) take_recipe(*options, verb, own);
-    on_ranks(options->run.output, [&](Ranks& ranks) {
+    on_ranks(options->run.ranks, [&](Ranks& ranks, RunObserver& observer) {
       EvaluationSettings settings{.run = options->run.settings(),
                                   .passages = options->passages,
                                   .collection = options->collection,
@@ -142,7 +140,7 @@ void add_eval(Command& command) {
       if (options->trace) settings.trace = analysis->options();
       settings.run.own = own;
       for (OwnSettings& model : settings.run.own) model.prompt.date = settings.run.prompt.date;
-      eval_command(ranks, settings, verb.command_line(), options->scores);
+      eval_command(ranks, settings, verb.command_line(), options->scores, observer);
     });
   });
 }

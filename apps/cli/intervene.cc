@@ -2,7 +2,6 @@
 #include <cstdio>
 
 #include "apps/cli/analysis_flags.h"
-#include "apps/cli/command_observer.h"
 #include "apps/cli/intervention_flags.h"
 #include "apps/cli/run_flags.h"
 #include "apps/cli/verb.h"
@@ -21,8 +20,8 @@ struct InterveneFlags {
   std::string passages = "given";
 };
 
-void intervene_command(Ranks& ranks, const InterventionRunSettings& settings, const std::string& command) {
-  CommandObserver observer;
+void intervene_command(Ranks& ranks, const InterventionRunSettings& settings, const std::string& command,
+                       RunObserver& observer) {
   const std::optional<IntervenedRun> made = run_interventions(ranks, settings, observer);
   if (!made) return;
   const InterventionChoice& where = settings.choice;
@@ -85,13 +84,13 @@ void add_intervene(Command& command) {
     if (*no_trace && !analysis->given().empty()) {
       fail_usage("{} has no effect with --no-trace", analysis->given());
     }
-    on_ranks(options->run.output, [&](Ranks& ranks) {
+    on_ranks(options->run.ranks, [&](Ranks& ranks, RunObserver& observer) {
       InterventionRunSettings settings{.run = options->run.settings(),
                                        .choice = options->flags.choice(options->interventions),
                                        .passages = options->passages,
                                        .trace = {}};
       if (!*no_trace) settings.trace = analysis->options();
-      intervene_command(ranks, settings, verb.command_line());
+      intervene_command(ranks, settings, verb.command_line(), observer);
     });
   });
 }

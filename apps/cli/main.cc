@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "apps/cli/environment.h"
 #include "apps/cli/options.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/cancel.h"
@@ -24,7 +25,7 @@
 
 namespace {
 
-constexpr int kFailed = 1, kWrongUsage = 2, kInterrupted = 130;
+constexpr int kFailed = 1, kWrongUsage = 2;
 
 // "buoy 0.1.0", then commit, compiler and where it can compute.
 std::string version_text() {
@@ -76,7 +77,7 @@ int main(int argc, char** argv) {
     if (!output_arrived()) return complain("cannot write to standard output", kFailed);
     return 0;
   } catch (const buoy::Cancelled&) {
-    return kInterrupted;
+    return buoy::kInterrupted;
   } catch (const buoy::UsageError& e) {
     return complain(e.what(), kWrongUsage);
   } catch (const buoy::Error& e) {

@@ -1,24 +1,27 @@
 #include "apps/cli/run_flags.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <map>
+#include <thread>
 
 #include <fmt/ranges.h>
 
+#include "apps/cli/command_observer.h"
 #include "apps/cli/environment.h"
 #include "buoy/base/cancel.h"
 #include "buoy/base/error.h"
 
 namespace buoy {
-namespace {
 
-bool holds_something(const std::filesystem::path& directory) {
-  std::error_code error;
-  return std::filesystem::exists(directory, error) && !std::filesystem::is_empty(directory, error);
+void RankFlags::add_to(Verb& verb) {
+  verb.option(
+          "--rank-timeout", &timeout,
+          "Under mpirun or srun: seconds without a sign of life after which a rank is given up; loading a "
+          "model must take less")
+      .between(1, 86400);
 }
-
-}  // namespace
 
 void RunFlags::add_to(Verb& verb, const std::string& format) {
   verb.option("-m,--model", &models,
@@ -43,6 +46,7 @@ void RunFlags::add_to(Verb& verb, const std::string& format) {
       .choices({"fail", "skip", "cut"});
   verb.option("-o,--output", &output, "Directory for report.html, tables, figures and run.db");
   verb.flag("--new", &begin_new, "Where the directory holds another run, begin in DIRECTORY-2 and so on");
+  ranks.add_to(verb);
 }
 
 namespace {
@@ -93,27 +97,44 @@ RunSettings RunFlags::settings() const {
   return settings;
 }
 
-void on_ranks(const std::string& output, const std::function<void(Ranks& ranks)>& work) {
-  const std::unique_ptr<Ranks> ranks = Ranks::join();
+namespace {
+
+// The first word after Ctrl-C belongs to rank 0, which knows what is kept; all ranks get the signal.
+void stop_ranks(Ranks& ranks) {
+  if (!ranks.leads()) {
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    print_note(fmt::format("rank {}: stopped", ranks.rank()));
+  }
+  ranks.end(kInterrupted);
+}
+
+}  // namespace
+
+void on_ranks(const RankFlags& flags, const std::function<void(Ranks& ranks, RunObserver& observer)>& work) {
+  const std::unique_ptr<Ranks> ranks =
+      Ranks::join({.patience = flags.timeout, .stopped = interrupted, .warning = print_warning});
   watch_interrupts();
+  CommandObserver observer;
   try {
-    work(*ranks);
+    work(*ranks, observer);
   } catch (const Cancelled&) {
+    observer.end();  // leaves the bar's line
     if (ranks->leads()) {
-      print_note(
-          holds_something(output)
-              ? fmt::format(
-                    "stopped: what was finished is kept in {}, and the same command goes on from there",
-                    output)
-              : "stopped: nothing was written yet");
+      const std::string& kept = observer.all_kept();
+      print_note(kept.empty() ? "stopped: nothing was finished yet"
+                              : fmt::format("stopped: kept {}; the same command goes on from there", kept));
     }
-    if (ranks->count() > 1) ranks->abort();
+    if (ranks->count() > 1) stop_ranks(*ranks);
     throw;
   } catch (const std::exception& e) {
     if (ranks->count() == 1) throw;
     // One rank that fails ends the job, so that the others do not wait for it.
     print_note(fmt::format("rank {}: {}", ranks->rank(), e.what()));
-    ranks->abort();
+    ranks->end(1);
+  }
+  if (ranks->gave_up()) {
+    std::fflush(stdout);
+    ranks->end(0);
   }
 }
 

@@ -14,6 +14,14 @@
 
 namespace buoy {
 
+// How long a rank may be silent.
+struct RankFlags {
+  double timeout = kRankPatience;
+
+  // Adds --rank-timeout.
+  void add_to(Verb& verb);
+};
+
 struct RunFlags {
   ModelFlags device;
   std::vector<std::string> models = {"mini-mdm", "mini-arm"};
@@ -25,10 +33,11 @@ struct RunFlags {
   bool log_samples = false, log_ids = false;
   std::string too_long = "fail";
   bool begin_new = false;
+  RankFlags ranks;
 
-  // Adds --model, --family, --data, --output, --new, --too-long, --log-samples, --log-ids and the flags of
-  // the parts.
-  // `format` names the option for the datasets' format; empty: neither that nor --data.
+  // Adds --model, --family, --data, --output, --new, --too-long, --log-samples, --log-ids, --rank-timeout and
+  // the flags of the parts.
+  // `format` are the names of the option for the datasets' format; empty: neither that nor --data.
   void add_to(Verb& verb, const std::string& format = "--data-format,--format");
 
   // Throws Error and UsageError, also for sampler flags that mean nothing to any of the models.
@@ -39,8 +48,9 @@ struct RunFlags {
 };
 
 // Does the work on every rank of the job that this process was started in, or on this process alone. A rank
-// that fails ends the job, saying why. Where the work is stopped by Ctrl-C, says what is kept in `output`.
-void on_ranks(const std::string& output, const std::function<void(Ranks& ranks)>& work);
+// that fails ends the job, saying why; one that is silent for too long is given up. Where the work is stopped
+// by Ctrl-C or SIGTERM, says what the observer was told is kept.
+void on_ranks(const RankFlags& flags, const std::function<void(Ranks& ranks, RunObserver& observer)>& work);
 
 // "mini-mdm, mini-arm": for titles.
 std::string names_of(const RunSettings& settings);

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include "apps/cli/analysis_flags.h"
-#include "apps/cli/command_observer.h"
 #include "apps/cli/intervention_flags.h"
 #include "apps/cli/run_flags.h"
 #include "apps/cli/verb.h"
@@ -24,8 +23,8 @@ struct StressFlags {
   InterventionFlags flags;
 };
 
-void stress_command(Ranks& ranks, const StressRunSettings& settings, const std::string& command) {
-  CommandObserver observer;
+void stress_command(Ranks& ranks, const StressRunSettings& settings, const std::string& command,
+                    RunObserver& observer) {
   const std::optional<StressedRun> made = run_stress(ranks, settings, observer);
   if (!made) return;
   write_stress(
@@ -78,12 +77,12 @@ void add_stress(Command& command) {
       "  buoy stress steps block-length trailing-masks --model mini-mdm -o generation\n");
   verb.runs([=] {
     if (*list) return list_stressors();
-    on_ranks(options->run.output, [&](Ranks& ranks) {
+    on_ranks(options->run.ranks, [&](Ranks& ranks, RunObserver& observer) {
       const StressRunSettings settings{.run = options->run.settings(),
                                        .stressors = options->stressors,
                                        .stress = options->stress,
                                        .choice = options->flags.choice(options->intervene)};
-      stress_command(ranks, settings, verb.command_line());
+      stress_command(ranks, settings, verb.command_line(), observer);
     });
   });
 }

@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "apps/cli/analysis_flags.h"
-#include "apps/cli/command_observer.h"
 #include "apps/cli/figure_flags.h"
+#include "apps/cli/output_flags.h"
 #include "apps/cli/run_flags.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
@@ -22,6 +22,7 @@ struct StudyFlags {
   FigureFlags figures;
   bool keep_traces = false;
   bool quick = false;
+  bool overwrite = false;
   Index twins = 3;
   Index twin_seed = 1;
   Index stress_limit = 0;  // 0: as many as are traced
@@ -44,14 +45,14 @@ StudySettings settings_of(const StudyFlags& options) {
           .stress_limit = options.stress_limit > 0 ? std::optional(options.stress_limit) : std::nullopt,
           .keep_traces = options.keep_traces,
           .twins = options.twins,
-          .twin_seed = static_cast<std::uint64_t>(options.twin_seed)};
+          .twin_seed = static_cast<std::uint64_t>(options.twin_seed),
+          .other = OutputFlags{.overwrite = options.overwrite, .beside = options.run.begin_new}.other()};
 }
 
-StudyReport report_of(const StudySettings& settings, const StudyOutcome& outcome,
-                      const std::string& command) {
+StudyReport report_of(const StudySettings& settings, const StudyOutcome& outcome) {
   StudyReport report{.title = fmt::format("Where attention floats: {}", names_of(settings.run)),
                      .lead = "",
-                     .command = command,
+                     .command = settings.run.command,
                      .facts = {{"Data", describe(outcome.data)},
                                {"Answer length", fmt::format("{} tokens", settings.run.sampler.gen_length)},
                                {"Anchors", describe(settings.analyses.analysis.anchors)},
@@ -63,11 +64,12 @@ StudyReport report_of(const StudySettings& settings, const StudyOutcome& outcome
   return report;
 }
 
-void study_command(const StudySettings& settings, const FigureOptions& figures, const std::string& command) {
-  CommandObserver observer;
-  const StudyOutcome outcome = run_study(settings, observer);
-  write_and_tell(outcome.result, report_of(settings, outcome, command), settings.run.output, figures);
-  finish_study(settings, outcome);
+void study_command(Ranks& ranks, const StudySettings& settings, const FigureOptions& figures,
+                   RunObserver& observer) {
+  const std::optional<StudyOutcome> outcome = run_study(ranks, settings, observer);
+  if (!outcome) return;
+  write_and_tell(outcome->result, report_of(settings, *outcome), outcome->folder->path(), figures);
+  finish_study(settings, *outcome);
 }
 
 }  // namespace
@@ -99,6 +101,7 @@ void add_study(Command& command) {
       .at_least(0);
   verb.flag("--keep-traces", &options->keep_traces,
             "Leave the traces in OUTPUT/traces and the twins in OUTPUT/twins when all is done");
+  verb.flag("--overwrite", &options->overwrite, "Where the directory holds another study, replace it");
   verb.footer(
       "Without arguments: the bundled pair on 20 bundled questions. docs/definitions.md says what every "
       "number means. A study that was stopped goes on where it was when the same command is "
@@ -111,14 +114,10 @@ void add_study(Command& command) {
       "gold\n"
       "  buoy study --model /models/LLaDA-8B-Instruct --model /models/Llama-3.1-8B-Instruct --data nq.jsonl "
       "--limit 100 -o nq\n");
-  verb.runs([options, verb] {
-    on_ranks(options->run.output, [&](Ranks& ranks) {
-      if (ranks.count() > 1) {
-        fail_usage("study runs as one process, not on {} ranks; eval, stress and intervene run on many",
-                   ranks.count());
-      }
+  verb.runs([options] {
+    on_ranks(options->run.ranks, [&](Ranks& ranks, RunObserver& observer) {
       const StudySettings settings = settings_of(*options);
-      study_command(settings, options->figures.options(settings.analyses.analyses), verb.command_line());
+      study_command(ranks, settings, options->figures.options(settings.analyses.analyses), observer);
     });
   });
 }

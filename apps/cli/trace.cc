@@ -1,7 +1,6 @@
 // buoy trace: run a model over prompts or a dataset and write down what its attention did.
 #include <cstdio>
 
-#include "apps/cli/command_observer.h"
 #include "apps/cli/environment.h"
 #include "apps/cli/run_flags.h"
 #include "apps/cli/verb.h"
@@ -22,6 +21,7 @@ struct TraceFlags {
   std::vector<std::string> prompts, prompt_files;
   bool overwrite = false;
   std::string too_long = "fail";
+  RankFlags ranks;
 };
 
 std::vector<std::string> read_prompts(const TraceFlags& options) {
@@ -39,7 +39,7 @@ std::vector<std::string> read_prompts(const TraceFlags& options) {
   return texts;
 }
 
-void trace_command(const TraceFlags& options) {
+void trace_command(Ranks& ranks, const TraceFlags& options, RunObserver& observer) {
   const bool given_data = !options.dataset.empty(),
              given_text = !options.prompts.empty() || !options.prompt_files.empty();
   if (given_data == given_text) fail_usage("give either --data, or --prompt or --prompt-file");
@@ -58,9 +58,8 @@ void trace_command(const TraceFlags& options) {
       .output = options.output,
       .overwrite = options.overwrite,
       .too_long = parse_too_long(options.too_long)};
-  CommandObserver observer;
-  run_traces(settings, observer);
-  std::printf("%s\n", options.output.c_str());
+  run_traces(ranks, settings, observer);
+  if (ranks.leads()) std::printf("%s\n", options.output.c_str());
 }
 
 }  // namespace
@@ -81,6 +80,7 @@ void add_trace(Command& command) {
               "Prompts that do not fit the model: fail, listing them; skip them; or cut their passages")
       .choices({"fail", "skip", "cut"});
   verb.flag("--overwrite", &options->overwrite, "Replace traces that are there; without, they are kept");
+  options->ranks.add_to(verb);
   verb.footer(
       "One .npz per example, as docs/trace.md says; numpy opens it. Traces of a run that was broken off are "
       "kept, and the\n"
@@ -91,7 +91,10 @@ void add_trace(Command& command) {
       "  buoy trace --model /models/LLaDA-8B-Instruct --data nq.jsonl --limit 10 --record-steps every:4 "
       "--layers 0,15,31 "
       "-o traces\n");
-  verb.runs([options] { on_ranks(options->output, [&](Ranks&) { trace_command(*options); }); });
+  verb.runs([options] {
+    on_ranks(options->ranks,
+             [&](Ranks& ranks, RunObserver& observer) { trace_command(ranks, *options, observer); });
+  });
 }
 
 }  // namespace buoy

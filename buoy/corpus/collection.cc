@@ -4,8 +4,6 @@
 #include <ctime>
 #include <set>
 
-#include <utf8proc.h>
-
 #include "buoy/base/error.h"
 #include "buoy/io/hash.h"
 #include "buoy/io/json.h"
@@ -17,10 +15,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Index kApplicationId = 0x42756F43;  // "BuoC", in the file's header
-constexpr Index kVersion = 1;
+constexpr Index kVersion = 2;
 
-// The index keeps no copy of the text. The triggers keep it in step with the documents, whoever changes them.
-constexpr const char* kSchema = R"sql(
+const std::string& schema() {
+  static const std::string text = std::string(R"sql(
 CREATE TABLE documents (
   rowid INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -28,20 +26,9 @@ CREATE TABLE documents (
   text TEXT NOT NULL,
   updated INTEGER NOT NULL  -- seconds since 1970
 );
-CREATE VIRTUAL TABLE words USING fts5(
-  title, text, content = 'documents', content_rowid = 'rowid', tokenize = 'unicode61 remove_diacritics 2'
-);
-CREATE TRIGGER document_added AFTER INSERT ON documents BEGIN
-  INSERT INTO words(rowid, title, text) VALUES (new.rowid, new.title, new.text);
-END;
-CREATE TRIGGER document_removed AFTER DELETE ON documents BEGIN
-  INSERT INTO words(words, rowid, title, text) VALUES ('delete', old.rowid, old.title, old.text);
-END;
-CREATE TRIGGER document_updated AFTER UPDATE ON documents BEGIN
-  INSERT INTO words(words, rowid, title, text) VALUES ('delete', old.rowid, old.title, old.text);
-  INSERT INTO words(rowid, title, text) VALUES (new.rowid, new.title, new.text);
-END;
-)sql";
+)sql") + kPostingsSchema;
+  return text;
+}
 
 // Whether the file holds a collection of this version; false when it is empty. Throws for anything else.
 bool holds_collection(const Database& database) {
@@ -51,15 +38,17 @@ bool holds_collection(const Database& database) {
   if (application != kApplicationId) fail("{}: is a database, but not a document collection", place);
   const Index version = database.integer("PRAGMA user_version");
   if (version != kVersion) {
-    fail("{}: is a collection of version {}, made by another version of buoy; expected version {}", place,
-         version, kVersion);
+    fail(
+        "{}: is a collection of version {}, made by another version of buoy; expected version {}: add its "
+        "sources to a new one",
+        place, version, kVersion);
   }
   // What the file does by itself must be what a collection does.
   Statement foreign(
       database,
-      "SELECT name FROM sqlite_schema WHERE (type IN ('trigger', 'view') OR name IN ('documents', "
-      "'words')) AND instr(?1, sql) = 0");
-  foreign.bind({std::string_view(kSchema)});
+      "SELECT name FROM sqlite_schema WHERE (type IN ('trigger', 'view') OR name IN ('documents', 'totals', "
+      "'lengths', 'postings')) AND instr(?1, sql) = 0");
+  foreign.bind({std::string_view(schema())});
   if (foreign.step()) fail("{}: holds {}, which is no part of a collection", place, quote(foreign.text(0)));
   return true;
 }
@@ -68,7 +57,7 @@ void create_schema(Database& database) {
   database.execute("PRAGMA journal_mode = WAL");
   Transaction transaction(database);
   if (holds_collection(database)) return;  // another process was first
-  database.execute(kSchema);
+  database.execute(schema());
   database.execute(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion));
   transaction.commit();
@@ -92,60 +81,9 @@ class Snapshot {
   Database& database_;
 };
 
-bool is_word_character(char32_t c) {
-  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO) ||
-         category == UTF8PROC_CATEGORY_CO;
-}
-
-// A key under which spellings meet that the index does not tell apart. Only a key: the index folds the words
-// of a query itself.
-std::string fold(std::string_view word) {
-  std::string key;
-  for (Index at = 0; at < std::ssize(word);) {
-    const CodePoint c = code_point_at(word, at);
-    at += c.length;
-    utf8proc_int32_t parts[16];
-    int boundary = 0;
-    const auto n = utf8proc_decompose_char(utf8proc_tolower(static_cast<utf8proc_int32_t>(c.value)), parts,
-                                           std::ssize(parts), UTF8PROC_DECOMPOSE, &boundary);
-    for (const utf8proc_int32_t part : std::span(parts).first(static_cast<std::size_t>(std::max(n, {})))) {
-      constexpr utf8proc_int32_t kFirstMark = 0x300, kLastMark = 0x331;  // those that the tokenizer drops
-      if (part < kFirstMark || part > kLastMark) append_utf8(key, static_cast<char32_t>(part));
-    }
-  }
-  return key;
-}
-
-// Quoted, so that no word is an operator. Words hold no quotes.
-std::string match_any(std::span<const std::string> terms) {
-  std::string query;
-  for (const std::string& term : terms) query += fmt::format("{}\"{}\"", query.empty() ? "" : " OR ", term);
-  return query;
-}
-
 Document document_of(const Statement& row) {
   return {
       .id = std::string(row.text(0)), .title = std::string(row.text(1)), .text = std::string(row.text(2))};
-}
-
-struct Ranked {
-  double score;
-  Index row;
-};
-
-// All matches that are among the best `top`, and those that tie with the last of them.
-std::vector<Ranked> best_matches(const Database& database, const std::string& query, Index top) {
-  std::vector<Ranked> matches;
-  Statement statement(database, "SELECT rowid, bm25(words) FROM words WHERE words MATCH ?1");
-  statement.bind({query});
-  while (statement.step()) matches.push_back({.score = -statement.real(1), .row = statement.integer(0)});
-  if (std::ssize(matches) <= top) return matches;
-  const auto last = matches.begin() + (top - 1);
-  std::ranges::nth_element(matches, last, std::ranges::greater{}, &Ranked::score);
-  const double least = last->score;
-  std::erase_if(matches, [least](const Ranked& match) { return match.score < least; });
-  return matches;
 }
 
 void check_document(const Document& document, const fs::path& path) {
@@ -159,25 +97,12 @@ void check_document(const Document& document, const fs::path& path) {
 
 }  // namespace
 
-std::vector<std::string> query_terms(std::string_view question) {
-  const std::string text = repair_utf8(question).text;
+std::vector<std::string> query_terms(const FtsWords& parser, std::string_view question) {
   std::vector<std::string> terms;
-  std::set<std::string> seen;
-  std::string word;
-  const auto finish_word = [&] {
-    if (!word.empty() && seen.insert(fold(word)).second) terms.push_back(word);
-    word.clear();
-  };
-  for (Index at = 0; at < std::ssize(text) && std::ssize(terms) < kMaxQueryTerms;) {
-    const CodePoint c = code_point_at(text, at);
-    if (is_word_character(c.value)) {
-      word += std::string_view(text).substr(static_cast<std::size_t>(at), static_cast<std::size_t>(c.length));
-    } else {
-      finish_word();
-    }
-    at += c.length;
-  }
-  if (std::ssize(terms) < kMaxQueryTerms) finish_word();
+  std::set<std::string, std::less<>> seen;
+  parser.each(repair_utf8(question).text, [&](std::string_view word) {
+    if (std::ssize(terms) < kMaxQueryTerms && seen.emplace(word).second) terms.emplace_back(word);
+  });
   return terms;
 }
 
@@ -196,35 +121,58 @@ AddCounts Collection::add(std::span<const Document> documents) {
   AddCounts counts;
   const Index now = std::time(nullptr);
   Transaction transaction(database_);
-  Statement insert(
-      database_,
-      "INSERT INTO documents(id, title, text, updated) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING");
-  Statement update(database_,
-                   "UPDATE documents SET title = ?2, text = ?3, updated = ?4 "
-                   "WHERE id = ?1 AND (title <> ?2 OR text <> ?3)");
+  Statement find(database_, "SELECT rowid, title, text FROM documents WHERE id = ?1");
+  Statement insert(database_,
+                   "INSERT INTO documents(id, title, text, updated) VALUES (?1, ?2, ?3, ?4) RETURNING rowid");
+  Statement update(database_, "UPDATE documents SET title = ?2, text = ?3, updated = ?4 WHERE rowid = ?1");
+  PostingWriter postings(database_);
   for (const Document& d : documents) {
-    insert.bind({d.id, d.title, d.text, now}).run();
-    if (database_.changes() > 0) {
+    if (!find.bind({d.id}).step()) {
+      insert.bind({d.id, d.title, d.text, now}).step();
+      const Index row = insert.integer(0);
+      insert.run();
+      postings.add(row, d.title, d.text);
       ++counts.added;
       continue;
     }
-    update.bind({d.id, d.title, d.text, now}).run();
-    ++(database_.changes() > 0 ? counts.updated : counts.unchanged);
+    const Index row = find.integer(0);
+    const bool same = find.text(1) == d.title && find.text(2) == d.text;
+    if (!same) postings.remove(row, find.text(1), find.text(2));
+    find.reset();
+    ++(same ? counts.unchanged : counts.updated);
+    if (same) continue;
+    update.bind({row, d.title, d.text, now}).run();
+    postings.add(row, d.title, d.text);
   }
+  postings.flush();
   transaction.commit();
-  counts_ = {};
+  postings_ = {};
   return counts;
+}
+
+// Removes the rows that a statement gives with title and text; returns how many.
+Index Collection::remove_rows(Statement& found, PostingWriter& postings) {
+  std::vector<Index> rows;
+  while (found.step()) {
+    rows.push_back(found.integer(0));
+    postings.remove(rows.back(), found.text(1), found.text(2));
+  }
+  Statement gone(database_, "DELETE FROM documents WHERE rowid = ?1");
+  for (const Index row : rows) gone.bind({row}).run();
+  return std::ssize(rows);
 }
 
 void Collection::remove(std::span<const std::string> ids) {
   Transaction transaction(database_);
-  Statement statement(database_, "DELETE FROM documents WHERE id = ?1");
+  PostingWriter postings(database_);
+  Statement find(database_, "SELECT rowid, title, text FROM documents WHERE id = ?1");
   for (const std::string& id : ids) {
-    statement.bind({id}).run();
-    if (database_.changes() == 0) fail("{}: has no document {}", path().string(), quote(id));
+    find.bind({id});
+    if (remove_rows(find, postings) == 0) fail("{}: has no document {}", path().string(), quote(id));
   }
+  postings.flush();
   transaction.commit();
-  counts_ = {};
+  postings_ = {};
 }
 
 Index Collection::remove_prefix(std::string_view prefix) {
@@ -232,41 +180,22 @@ Index Collection::remove_prefix(std::string_view prefix) {
   std::string past(prefix);
   append_utf8(past, 0x10FFFF);  // no id goes on with it
   Transaction transaction(database_);
-  Statement(database_, "DELETE FROM documents WHERE id >= ?1 AND id < ?2").bind({prefix, past}).run();
-  const Index removed = database_.changes();
+  PostingWriter postings(database_);
+  Statement find(database_, "SELECT rowid, title, text FROM documents WHERE id >= ?1 AND id < ?2");
+  find.bind({prefix, past});
+  const Index removed = remove_rows(find, postings);
+  postings.flush();
   transaction.commit();
-  counts_ = {};
+  postings_ = {};
   return removed;
 }
 
-void Collection::refresh_counts() {
-  const Index version = database_.integer("PRAGMA data_version");  // another connection's writes change it
-  if (version == counts_.data_version) return;
-  const auto share = static_cast<Index>(kMaxPostingsShare * static_cast<double>(count()));
-  counts_ = {.data_version = version, .limit = std::max(kMaxPostings, share)};
-}
-
-Index Collection::document_count(const std::string& term) {
-  const auto known = counts_.documents.find(term);
-  if (known != counts_.documents.end()) return known->second;
-  Statement statement(database_,
-                      "SELECT count(*) FROM (SELECT rowid FROM words WHERE words MATCH ?1 LIMIT ?2)");
-  statement.bind({match_any({&term, 1}), counts_.limit + 1}).step();
-  return counts_.documents[term] = statement.integer(0);
-}
-
-std::vector<std::string> Collection::choose_terms(std::string_view question) {
-  refresh_counts();
-  std::vector<std::string> terms = query_terms(question);
-  const auto count_of = [this](const std::string& term) { return document_count(term); };
-  std::erase_if(terms, [&](const std::string& term) { return count_of(term) == 0; });
-  std::ranges::stable_sort(terms, {}, count_of);
-  Index postings = 0;
-  const auto end = std::ranges::find_if(
-      terms, [&](const std::string& term) { return (postings += count_of(term)) > counts_.limit; });
-  const bool only_frequent = end == terms.begin();
-  if (!terms.empty()) terms.erase(only_frequent ? end + 1 : end, terms.end());
-  return terms;
+// What was read of the postings, unless another connection has written since.
+PostingSearch& Collection::postings() {
+  const Index version = database_.integer("PRAGMA data_version");
+  if (!postings_ || version != data_version_) postings_.emplace(database_);
+  data_version_ = version;
+  return *postings_;
 }
 
 std::vector<Hit> Collection::search(std::string_view question, Index top) {
@@ -292,11 +221,11 @@ std::string Collection::fingerprint() const {
 
 // Inside a snapshot.
 std::vector<Hit> Collection::search_here(std::string_view question, Index top) {
-  const std::vector<std::string> terms = choose_terms(question);
+  const std::vector<std::string> terms = query_terms(parser_, question);
   std::vector<Hit> hits;
   if (terms.empty() || top <= 0) return hits;
   Statement document(database_, "SELECT id, title, text FROM documents WHERE rowid = ?1");
-  for (const Ranked& match : best_matches(database_, match_any(terms), top)) {
+  for (const RankedRow& match : postings().best(database_, terms, top)) {
     if (!document.bind({match.row}).step())
       fail("{}: is damaged: its index names a document that is not there", path().string());
     hits.push_back({.document = document_of(document), .score = match.score});

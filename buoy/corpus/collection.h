@@ -2,13 +2,13 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "buoy/corpus/posting_search.h"
 #include "buoy/io/sqlite.h"
 
 namespace buoy {
@@ -30,12 +30,6 @@ struct AddCounts {
 // Distinct words of a question that are looked at, from its start.
 inline constexpr Index kMaxQueryTerms = 128;
 
-// A question's words are used from the rarest on, as long as the documents they occur in add up to at most
-// this many, or to this share of the collection where that is more; the rarest word always counts. What is
-// left out is what is frequent, which weighs little and would cost most.
-inline constexpr Index kMaxPostings = 50'000;
-inline constexpr double kMaxPostingsShare = 0.05;
-
 // One writer and any number of readers at a time, each with its own object: a reader sees whole transactions
 // and is never held up. Everything throws Error "PATH: cause", also when the file is not a collection, was
 // made by another version, or another writer keeps it for longer than the busy timeout.
@@ -54,8 +48,9 @@ class Collection {
   // Removes every document whose id starts with `prefix`, which is not empty; returns how many.
   Index remove_prefix(std::string_view prefix);
 
-  // The documents that fit `question` best, best first, ties in byte order of their ids. The question is
-  // text, not a query language; one without words finds nothing. Sees one state of the collection throughout.
+  // The documents that fit `question` best by all of its words, best first, ties in byte order of their ids.
+  // The question is text, not a query language; one without words finds nothing. Sees one state of the
+  // collection throughout.
   std::vector<Hit> search(std::string_view question, Index top);
 
   // The same for many questions, all of which see one state of the collection, whoever writes meanwhile; and
@@ -75,22 +70,17 @@ class Collection {
 
  private:
   std::vector<Hit> search_here(std::string_view question, Index top);
-  void refresh_counts();
-  Index document_count(const std::string& term);
-  std::vector<std::string> choose_terms(std::string_view question);
+  Index remove_rows(Statement& found, PostingWriter& postings);
+  PostingSearch& postings();
 
   Database database_;
-  // Counts that take long, kept while the collection stays as it is.
-  struct Counts {
-    Index data_version = -1;                 // -1: to be counted anew
-    Index limit = 0;                         // of postings
-    std::map<std::string, Index> documents;  // that a term occurs in, up to limit + 1
-  };
-  Counts counts_;
+  FtsWords parser_;
+  std::optional<PostingSearch> postings_;  // what was read of them
+  Index data_version_ = -1;                // of what was read
 };
 
-// The distinct words of a question in order, as the index would tell them apart: letters, marks and digits;
-// case and Latin diacritics do not count. At most kMaxQueryTerms; each is spelt as where it first stands.
-std::vector<std::string> query_terms(std::string_view question);
+// The distinct words of a question in order, folded as the index folds them: runs of letters, marks and
+// digits; case and Latin diacritics do not count. At most kMaxQueryTerms.
+std::vector<std::string> query_terms(const FtsWords& parser, std::string_view question);
 
 }  // namespace buoy

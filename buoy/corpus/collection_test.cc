@@ -1,112 +1,17 @@
-// Ranking against BM25 written out by hand; questions that look like syntax; writers that die.
+// What a collection keeps; questions that look like syntax; writers that die.
 #include "buoy/corpus/collection.h"
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <map>
-#include <sstream>
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "buoy/io/test_support.h"
+#include "buoy/corpus/collection_test_support.h"
 
 namespace buoy {
 namespace {
-
-using Strings = std::vector<std::string>;
-
-const std::vector<Document> kTowns = {
-    {"a", "Teldormere", "the mayor of teldormere is ulmar pelgor"},
-    {"b", "Gasen", "the mayor of gasen plays the lute and the harp and the drum every night"},
-    {"c", "", "mayor mayor mayor"},
-    {"d", "Harps", "a harp is a harp"},
-    {"e", "Rivers", "the river runs from gasen to teldormere and on to the sea"},
-    {"f", "Nothing", "silence"},
-    {"g", "Books", "ulmar wrote a book about the river"},
-};
-
-Strings ids_of(const std::vector<Hit>& hits) {
-  Strings ids;
-  for (const Hit& hit : hits) ids.push_back(hit.document.id);
-  return ids;
-}
-
-Strings words_of(const std::string& text) {
-  std::istringstream stream(text);
-  Strings words;
-  for (std::string word; stream >> word;) {
-    std::ranges::transform(word, word.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
-    words.push_back(word);
-  }
-  return words;
-}
-
-// BM25 with k1 = 1.2, b = 0.75 and FTS5's idf, over title and text together. The best first, ties by id.
-std::vector<std::pair<std::string, double>> bm25(const std::vector<Document>& documents,
-                                                 const Strings& terms) {
-  std::vector<std::pair<std::string, double>> ranking;
-  double total = 0;
-  for (const Document& d : documents) total += static_cast<double>(words_of(d.title + " " + d.text).size());
-  const auto N = static_cast<double>(documents.size());
-  const auto occurrences = [](const Document& d, const std::string& term) {
-    return static_cast<double>(std::ranges::count(words_of(d.title + " " + d.text), term));
-  };
-  for (const Document& d : documents) {
-    const auto length = static_cast<double>(words_of(d.title + " " + d.text).size());
-    double score = 0;
-    for (const std::string& term : terms) {
-      const auto n = static_cast<double>(std::ranges::count_if(
-          documents, [&](const Document& other) { return occurrences(other, term) > 0; }));
-      const double idf = std::max(std::log((N - n + 0.5) / (n + 0.5)), 1e-6);
-      const double f = occurrences(d, term);
-      score += idf * f * 2.2 / (f + 1.2 * (0.25 + 0.75 * length / (total / N)));
-    }
-    if (score > 0) ranking.emplace_back(d.id, score);
-  }
-  std::ranges::sort(ranking, [](const auto& x, const auto& y) {
-    return x.second != y.second ? x.second > y.second : x.first < y.first;
-  });
-  return ranking;
-}
-
-class CollectionTest : public testing::Test {
- protected:
-  Collection open(DatabaseAccess access = DatabaseAccess::kCreate) {
-    return Collection(dir_ / "c.db", access, std::chrono::milliseconds(20));
-  }
-  Collection towns() {
-    Collection collection = open();
-    collection.add(kTowns);
-    return collection;
-  }
-  // SQLite's own check, and that the index says what the documents say.
-  void expect_whole() {
-    Database database(dir_ / "c.db", {.access = DatabaseAccess::kWrite});
-    Statement check(database, "PRAGMA integrity_check");
-    ASSERT_TRUE(check.step());
-    EXPECT_EQ(check.text(0), "ok");
-    check.reset();
-    EXPECT_NO_THROW(database.execute("INSERT INTO words(words, rank) VALUES ('integrity-check', 1)"));
-  }
-  TempDir dir_;
-};
-
-TEST_F(CollectionTest, ScoresAreBm25WrittenOut) {
-  Collection collection = towns();
-  for (const std::string question :
-       {"ulmar", "mayor", "mayor teldormere", "the harp of gasen", "river ulmar the a"}) {
-    const auto expected = bm25(kTowns, words_of(question));
-    const std::vector<Hit> hits = collection.search(question, 10);
-    ASSERT_EQ(hits.size(), expected.size()) << question;
-    for (std::size_t i = 0; i < hits.size(); ++i) {
-      EXPECT_EQ(hits[i].document.id, expected[i].first) << question << ", place " << i + 1;
-      EXPECT_NEAR(hits[i].score, expected[i].second, 1e-9) << question;
-    }
-  }
-}
 
 TEST_F(CollectionTest, AHitCarriesTheWholeDocument) {
   Collection collection = towns();
@@ -198,7 +103,7 @@ TEST_F(CollectionTest, LongQuestionsAreCutAtAFixedNumberOfWords) {
   Collection collection = towns();
   std::string question;
   for (int i = 0; i < 2000; ++i) question += fmt::format("w{} ", i);
-  EXPECT_EQ(std::ssize(query_terms(question)), kMaxQueryTerms);
+  EXPECT_EQ(std::ssize(query_terms(FtsWords(), question)), kMaxQueryTerms);
   EXPECT_EQ(ids_of(collection.search("silence " + question, 5)), Strings{"f"});
   EXPECT_TRUE(collection.search(std::string(10'000, 'x'), 5).empty());
   EXPECT_EQ(ids_of(collection.search(std::string(10'000, '"') + "silence", 5)), Strings{"f"});
@@ -218,28 +123,14 @@ TEST_F(CollectionTest, CaseAndDiacriticsAreFolded) {
     EXPECT_EQ(ids_of(collection.search(question, 5)), expected) << question;
 }
 
-TEST_F(CollectionTest, FrequentWordsAreLeftOutUnlessAlone) {
-  Collection collection = open();
-  std::vector<Document> documents;
-  for (Index i = 0; i <= kMaxPostings; ++i) documents.push_back({fmt::format("{:06}", i), "", "common"});
-  documents[77].text = "common rare";
-  collection.add(documents);
-  EXPECT_EQ(ids_of(collection.search("common rare", 5)), Strings{"000077"});
-  EXPECT_EQ(ids_of(collection.search("common", 2)), (Strings{"000000", "000001"}));
-  // Counts are taken anew after a change, one's own or another's.
-  open().remove(Strings{"000000"});
-  EXPECT_EQ(ids_of(collection.search("common", 1)), Strings{"000001"});
-  EXPECT_EQ(ids_of(collection.search("common nowhere", 1)), Strings{"000001"});
-  open().add(std::vector<Document>{{"zz", "", "nowhere"}});
-  EXPECT_EQ(ids_of(collection.search("common nowhere", 1)), Strings{"zz"});
-}
-
 TEST_F(CollectionTest, ReadersSeeWholeTransactionsWhileOneWrites) {
   Collection writer = towns();
   Database other(dir_ / "c.db");
   Collection reader = open(DatabaseAccess::kRead);
   Transaction transaction(other);
-  other.execute("DELETE FROM documents");
+  other.execute(
+      "DELETE FROM documents; DELETE FROM postings; DELETE FROM lengths; UPDATE totals SET documents = 0, "
+      "words = 0");
   EXPECT_EQ(ids_of(reader.search("silence", 5)), Strings{"f"});
   EXPECT_EQ(reader.count(), 7);
   EXPECT_NE(error_of([&] { writer.add(kTowns); }).find("is locked by another writer"), std::string::npos);
@@ -264,9 +155,9 @@ TEST_F(CollectionTest, OtherFilesAreRefusedAndLeftAsTheyAre) {
 
 TEST_F(CollectionTest, AnotherVersionIsRefused) {
   towns();
-  Database(dir_ / "c.db").execute("PRAGMA user_version = 2");
+  Database(dir_ / "c.db").execute("PRAGMA user_version = 1");
   EXPECT_NE(
-      error_of([&] { open(); }).find("of version 2, made by another version of buoy; expected version 1"),
+      error_of([&] { open(); }).find("of version 1, made by another version of buoy; expected version 2"),
       std::string::npos);
 }
 
@@ -300,11 +191,19 @@ constexpr Index kBatch = 50;
 
 TEST_F(CollectionTest, AKilledWriterLeavesWholeBatches) {
   Index before = 0;
+  const auto count_now = [&]() -> Index {
+    try {
+      return open(DatabaseAccess::kRead).count();
+    } catch (const Error&) {
+      return 0;  // not yet made, or being made
+    }
+  };
   for (int round = 0; round < 4; ++round) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) add_until_killed(dir_ / "c.db", before / kBatch);
-    ::usleep(20'000 + 7'000 * static_cast<unsigned>(round));
+    for (int look = 0; look < 3000 && count_now() <= before; ++look) ::usleep(10'000);
+    ::usleep(7'000 * static_cast<unsigned>(round));  // so that it falls anywhere in a batch
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -312,7 +211,7 @@ TEST_F(CollectionTest, AKilledWriterLeavesWholeBatches) {
 
     Collection collection = open();
     const Index count = collection.count();
-    EXPECT_GE(count, before);
+    EXPECT_GT(count, before) << "nothing came in 30 s";
     EXPECT_EQ(count % kBatch, 0);
     if (count > 0) {
       EXPECT_EQ(std::ssize(collection.search(fmt::format("batch{}", count / kBatch - 1), 100)), kBatch);
@@ -320,7 +219,6 @@ TEST_F(CollectionTest, AKilledWriterLeavesWholeBatches) {
     expect_whole();
     before = count;
   }
-  EXPECT_GT(before, 0);
 }
 
 // A stranger's file may hold triggers of its own, or a view in the place of the documents.

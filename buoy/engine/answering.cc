@@ -9,6 +9,7 @@
 #include "buoy/io/json.h"
 #include "buoy/run/eval_table.h"
 #include "buoy/run/run_reader.h"
+#include "buoy/run/share_out.h"
 
 namespace buoy {
 namespace {
@@ -31,26 +32,12 @@ Json compared(const RunIdentity& identity) {
   return json;
 }
 
-// Rank 0 hears from all others before anything is written or computed. Throws Error naming what differs.
-void agree(Ranks& ranks, const RunIdentity& identity) {
-  if (ranks.count() == 1) return;
-  const Json own = compared(identity);
-  if (!ranks.leads()) return ranks.send(0, own.dump());
-  for (int other = 1; other < ranks.count(); ++other) {
-    const RankMessage message = ranks.receive();
-    const Json theirs = parse_json(message.text, "message of a rank");
-    if (const std::string differences = settings_difference(own, theirs); !differences.empty()) {
-      fail("rank {} has other inputs than rank 0: {} on rank {}", message.from, differences, message.from);
-    }
+void tell_kept(const RunStore& store, RunObserver& observer) {
+  const std::size_t samples = store.done().size();
+  if (samples > 0) {
+    observer.kept(fmt::format("{} sample{} in {}", samples, samples == 1 ? "" : "s",
+                              store.path().parent_path().string()));
   }
-}
-
-// From rank 0 to all: where the run lies and what was gathered for it.
-Json share(Ranks& ranks, const Json& from_lead) {
-  if (ranks.count() == 1) return from_lead;
-  if (!ranks.leads()) return parse_json(ranks.receive().text, "message of rank 0");
-  for (int other = 1; other < ranks.count(); ++other) ranks.send(other, from_lead.dump());
-  return from_lead;
 }
 
 EvalJob make_job(const TracingModel& model, PlannedItem planned) {
@@ -106,23 +93,27 @@ void answer_with(Ranks& ranks, const RunSettings& settings, const RunWork& work,
   for (PlannedItem& item : plan.items) jobs.push_back(make_job(model, std::move(item)));
   if (store != nullptr) store_inputs(*store, jobs, settings);
   if (ranks.leads()) observer.begin(model.name(), std::ssize(jobs));
-  evaluate_on(ranks, answering, std::move(jobs), settings.batch_size, store,
-              [&](Index done) { observer.advance(done); });
+  evaluate_on(ranks, answering, std::move(jobs), settings.batch_size, store, [&](Index done) {
+    observer.advance(done);
+    tell_kept(*store, observer);
+  });
 }
 
 }  // namespace
 
 std::unique_ptr<RunStore> answer_all(Ranks& ranks, RunSettings& settings, const RunWork& work,
                                      RunObserver& observer) {
-  agree(ranks, work.identity);
+  agree(ranks, compared(work.identity));
   std::unique_ptr<RunStore> store;
   Json shared;
   if (ranks.leads()) {
     settings.output = place_of_run(settings, work.identity, observer);
     store = open_store(settings, work.identity);
     if (!store->done().empty()) {
-      observer.note(
-          fmt::format("{}: {} samples were there already", store->path().string(), store->done().size()));
+      const std::size_t there = store->done().size();
+      observer.found(fmt::format("{}: {} there already", store->path().string(),
+                                 there == 1 ? "1 sample was" : fmt::format("{} samples were", there)));
+      tell_kept(*store, observer);
     }
     store->add_session(describe_session(settings, ranks.count()));
     shared = {{"output", settings.output.string()}, {"gathered", work.gather ? work.gather(*store) : Json()}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "buoy/base/error.h"
+#include "buoy/engine/rank_observer.h"
 #include "buoy/engine/retrieval.h"
 #include "buoy/engine/run_tables.h"
 #include "buoy/io/json.h"
@@ -104,12 +105,13 @@ void retrieve_for_all(const EvaluationSettings& settings, EvaluationPlan& plan, 
 }  // namespace
 
 std::optional<EvaluatedRun> run_evaluation(Ranks& ranks, const EvaluationSettings& settings,
-                                           RunObserver& observer) {
+                                           RunObserver& watching) {
+  RankObserver observer(ranks, watching);
   const auto warn = [&](const std::string& line) { observer.warn(line); };
   EvaluationPlan plan{.data = read_data(settings.run.data, settings.run.places, warn, &observer),
                       .conditions = read_conditions(settings),
                       .retrieved = {}};
-  if (ranks.leads()) tell_missing(plan, observer);
+  tell_missing(plan, observer);
   RunWork work;
   work.identity = identify(settings, plan);
   work.plan = [&](const NamedModel& model) { return plan_questions(settings, model, plan); };

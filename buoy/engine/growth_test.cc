@@ -239,6 +239,21 @@ TEST(OutputFolder, IsNeverWrittenOverSilently) {
   EXPECT_EQ(make({{"traces", 3}}, kReplace, "b.csv"), out);
   EXPECT_FALSE(fs::exists(out / "a.csv")) << "of what was replaced";
   EXPECT_TRUE(fs::exists(out / "notes.txt"));
+  // Work that was broken off never said what it made; its own folders go, and nothing else.
+  const auto begin = [&](int traces, OutputFolder::Other other) {
+    OutputFolder folder(directory / "study", "study", {{"traces", traces}}, other);
+    folder.begin({"traces"});
+  };
+  begin(1, kRefuse);
+  fs::create_directories(directory / "study" / "traces");
+  write_file_atomically(directory / "study" / "traces" / "a.npz", "made");
+  write_file_atomically(directory / "study" / "notes.txt", "mine");
+  begin(1, kRefuse);
+  EXPECT_TRUE(fs::exists(directory / "study" / "traces" / "a.npz")) << "the same goes on";
+  EXPECT_THROW(begin(2, kRefuse), Error);
+  begin(2, kReplace);
+  EXPECT_FALSE(fs::exists(directory / "study" / "traces"));
+  EXPECT_TRUE(fs::exists(directory / "study" / "notes.txt"));
   fs::create_directories(directory / "page");
   write_file_atomically(directory / "page" / "report.html", "mine");
   EXPECT_THROW(OutputFolder(directory / "page", "analyze", Json::object(), kRefuse), Error);

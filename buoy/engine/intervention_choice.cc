@@ -1,12 +1,15 @@
 // Which interventions a run goes through, and on which heads.
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "buoy/analysis/analyses.h"
 #include "buoy/base/error.h"
 #include "buoy/engine/intervention_run.h"
+#include "buoy/io/hash.h"
 #include "buoy/io/json.h"
 #include "buoy/model/fingerprint.h"
+#include "buoy/run/run_identity.h"
 
 namespace buoy {
 namespace {
@@ -123,6 +126,28 @@ std::vector<QaItem> held_out_items(const InterventionChoice& choice, std::span<c
         evaluated, set.name);
   }
   return items;
+}
+
+Json describe_interventions(const InterventionPlan& plan, std::span<const QaItem> held_out) {
+  Hasher hasher;
+  for (std::size_t i = 0; i < held_out.size(); ++i)
+    hasher.add(hash_of_item(held_out[i], static_cast<Index>(i)));
+  Json under = Json::object();
+  for (const InterventionSettings& s : plan.settings) under[s.name()] = needs_ranking(s) ? hasher.hex() : "";
+  return under;
+}
+
+InterventionPlan with_earlier(const InterventionPlan& plan, const InterventionChoice& choice,
+                              const SamplerSettings& sampler, const Json& under) {
+  std::vector<InterventionSettings> all = plan.settings;
+  InterventionChoice earlier = choice;
+  earlier.interventions.clear();
+  for (const auto& [name, ranked] : under.items()) {
+    const auto same = [&](const InterventionSettings& s) { return s.name() == name; };
+    if (std::ranges::none_of(all, same)) earlier.interventions.push_back(name);
+  }
+  std::ranges::copy(choose_interventions(earlier, sampler, {}), std::back_inserter(all));
+  return with_controls(all);
 }
 
 void rank_heads(const TracingModel& model, std::span<const QaItem> held_out, Index batch_size,

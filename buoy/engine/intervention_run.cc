@@ -5,6 +5,7 @@
 
 #include "buoy/analysis/analyses.h"
 #include "buoy/base/error.h"
+#include "buoy/engine/rank_observer.h"
 #include "buoy/io/json.h"
 #include "buoy/run/eval_table.h"
 
@@ -12,13 +13,13 @@ namespace buoy {
 namespace {
 
 Json described(const InterventionRunSettings& settings, std::span<const NamedItems> data,
-               const InterventionPlan& conditions) {
+               const InterventionPlan& conditions, std::span<const QaItem> held_out) {
   Json json = describe_run(settings.run);
   json["verb"] = "intervene";
-  json["data"] = describe_data(data);
+  for (const NamedItems& set : data) json["data"][set.name] = "by item";
   json["passages"] = settings.passages;
   json["where"] = to_json(settings.choice);
-  for (const InterventionCondition& c : conditions.named) json["conditions"].push_back(c.name);
+  json["under"] = describe_interventions(conditions, held_out);
   if (settings.trace) json["trace"] = to_json(*settings.trace);
   return json;
 }
@@ -48,7 +49,8 @@ RunPlan plan_interventions(const InterventionRunSettings& settings, std::span<co
 }  // namespace
 
 std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionRunSettings& settings,
-                                               RunObserver& observer) {
+                                               RunObserver& watching) {
+  RankObserver observer(ranks, watching);
   const std::vector<NamedModel> models = read_models(settings.run);
   const auto warn = [&](const std::string& line) { observer.warn(line); };
   InterventionPlan conditions =
@@ -57,7 +59,9 @@ std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionR
       .output = {}, .data = read_data(settings.run.data, settings.run.places, warn), .result = {}};
   RunWork work;
   const std::vector<QaItem> held_out = held_out_items(settings.choice, made.data, conditions.settings, warn);
-  work.identity = {.settings = described(settings, made.data, conditions), .growing = {"models"}};
+  work.identity = {.settings = described(settings, made.data, conditions, held_out),
+                   .growing = {"models", "data", "under"},
+                   .items = identify_items(made.data)};
   work.prepare = [&](const TracingModel& model) {
     rank_heads(model, held_out, settings.run.batch_size, conditions.settings, observer);
   };
@@ -71,8 +75,10 @@ std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionR
   const std::vector<SampleResult> results = store->results();
   write_samples(run, *store);
   made.output = run.output;
-  made.result = make_intervention_result(answer_table(results), seen_layer_means(*store), models_of(*store),
-                                         conditions.named);
+  const InterventionPlan all =
+      with_earlier(conditions, settings.choice, settings.run.sampler, store->settings()["under"]);
+  made.result =
+      make_intervention_result(answer_table(results), seen_layer_means(*store), models_of(*store), all.named);
   return made;
 }
 

@@ -50,6 +50,15 @@ std::vector<QaItem> held_out_items(const InterventionChoice& choice, std::span<c
                                    std::span<const InterventionSettings> settings,
                                    const WarningSink& warnings);
 
+// Everything that a run goes through, by name, with what else its answers depend on: for those that need a
+// ranking, the items that heads are ranked on.
+Json describe_interventions(const InterventionPlan& plan, std::span<const QaItem> held_out);
+
+// What earlier commands put the run through, `under` being describe_interventions() of all of them, behind
+// what this one does; for tables.
+InterventionPlan with_earlier(const InterventionPlan& plan, const InterventionChoice& choice,
+                              const SamplerSettings& sampler, const Json& under);
+
 // Gives those that need it the model's heads, of the layers and heads they name, by how much of the answer
 // each copies from the evidence, ties by the weight that it has on the evidence (docs/definitions.md,
 // "Retrieval heads").

@@ -18,6 +18,12 @@ class RunObserver {
   // The last phase is over.
   virtual void end() {}
 
+  // What a run that goes on found of itself, one line.
+  virtual void found(const std::string& line) { note(line); }
+  // What is on disk by now, for the same work to go on from ("12 samples in out"); replaces what was said
+  // before.
+  virtual void kept(const std::string& /*what*/) {}
+
   // One line for a person to read.
   virtual void note(const std::string& /*line*/) {}
   virtual void warn(const std::string& /*line*/) {}

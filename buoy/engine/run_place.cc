@@ -68,11 +68,15 @@ std::set<fs::path> files_below(const fs::path& folder) {
   return files;
 }
 
-// The files that made.json speaks of, if they are inside.
-void remove_made(const fs::path& folder) {
+// The files that made.json speaks of, if they are inside; the folders `own` where it speaks of none.
+void remove_made(const fs::path& folder, const Json& verb, const std::vector<std::string>& own) {
   if (!fs::exists(folder / kMade)) return;
   const Json made = read_json_file(folder / kMade);
   if (!made.is_object()) return;
+  if (!made.contains("files") && made.value("verb", Json()) == verb) {
+    std::error_code ignored;
+    for (const std::string& name : own) fs::remove_all(folder / name, ignored);
+  }
   for (const Json& file : made.value("files", Json::array())) {
     if (!file.is_string()) continue;
     const fs::path name = fs::path(file.get<std::string>()).lexically_normal();
@@ -114,8 +118,8 @@ OutputFolder::OutputFolder(fs::path folder, const std::string& verb, const Json&
   }
 }
 
-void OutputFolder::begin() {
-  if (replaces_) remove_made(path_);
+void OutputFolder::begin(const std::vector<std::string>& own) {
+  if (replaces_) remove_made(path_, parse_json(made_, kMade)["verb"], own);
   before_ = files_below(path_);
   if (fs::exists(path_ / kMade)) {  // what is about to be made again counts as not there
     const Json made = read_json_file(path_ / kMade);

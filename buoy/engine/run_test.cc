@@ -38,7 +38,9 @@ class Stopping : public RunObserver {
   explicit Stopping(int passes) : left_(passes) {}
   bool cancelled() const override { return left_-- <= 0; }
   void advance(Index by) override { done += by; }
+  void kept(const std::string& what) override { last_kept = what; }
   Index done = 0;
+  std::string last_kept;
 
  private:
   mutable int left_;
@@ -110,6 +112,7 @@ TEST(Evaluation, StopsBetweenPassesAndGoesOnWithTheSameAnswers) {
   Stopping stopping(3);  // two passes answer the first of three items
   EXPECT_THROW(run_evaluation(*alone, settings, stopping), Cancelled);
   EXPECT_EQ(stopping.done, 1);
+  EXPECT_EQ(stopping.last_kept, "1 sample in " + (directory / "stopped").string());
   Stopping counting(1000);
   const auto resumed = run_evaluation(*alone, settings, counting);
   ASSERT_EQ(resumed->results.size(), 3u);
@@ -143,16 +146,21 @@ TEST(Traces, AreKeptWhereARunWasStopped) {
                             .batch_size = 1,
                             .output = directory / "traces"};
   Stopping stopping(3);
-  EXPECT_THROW(run_traces(settings, stopping), Cancelled);
+  EXPECT_THROW(run_traces(*Ranks::alone(), settings, stopping), Cancelled);
+  EXPECT_EQ(stopping.last_kept, "1 of 3 traces in " + (directory / "traces").string());
   const auto traces = [&] {
     return std::distance(fs::directory_iterator(directory / "traces"), fs::directory_iterator());
   };
   EXPECT_EQ(traces(), 1);
   RunObserver silent;
-  run_traces(settings, silent);
+  Stopping at_once(1);
+  EXPECT_THROW(run_traces(*Ranks::alone(), settings, at_once), Cancelled);
+  EXPECT_EQ(at_once.last_kept, stopping.last_kept) << "what was there is kept";
+  run_traces(*Ranks::alone(), settings, silent);
   EXPECT_EQ(traces(), 3);
   settings.sampler.steps = 4;
-  EXPECT_THROW(run_traces(settings, silent), Error) << "traces of other settings are not replaced";
+  EXPECT_THROW(run_traces(*Ranks::alone(), settings, silent), Error)
+      << "traces of other settings are not replaced";
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/ranges.h>
 
 #include "buoy/base/error.h"
+#include "buoy/engine/rank_observer.h"
 #include "buoy/io/json.h"
 #include "buoy/stress/stress_collection.h"
 #include "buoy/stress/stress_sampler.h"
@@ -63,10 +65,10 @@ Json described(const StressRunSettings& settings, const StressPlan& plan) {
   json["seed"] = settings.stress.seed;
   for (const Sweep& sweep : plan.sweeps) {
     if (sweep.data != plan.sweeps.front().data) continue;
-    for (const StressLevel& level : sweep.levels) json["levels"].push_back(level.name());
+    for (const StressLevel& level : sweep.levels) json["stress"][level.name()] = "";
   }
-  for (const InterventionSettings& i : plan.interventions.settings) json["interventions"].push_back(i.name());
-  if (!plan.interventions.settings.empty()) json["where"] = to_json(settings.choice);
+  json["under"] = describe_interventions(plan.interventions, plan.held_out);
+  json["where"] = to_json(settings.choice);
   return json;
 }
 
@@ -159,45 +161,66 @@ class Planner {
   std::map<std::pair<std::string, const InterventionSettings*>, Index> variants_;
 };
 
-StressResult result_of(const StressPlan& plan, const std::vector<std::string>& models,
-                       const std::vector<SampleResult>& results) {
+// The levels of this command's stressors and of earlier ones', those of a stressor together.
+std::vector<StressLevel> all_levels(const StressPlan& plan, const Json& stress,
+                                    const StressOptions& options) {
+  std::vector<std::string> stressors;
+  std::map<std::string, std::set<std::string>> levels;
+  const auto add = [&](const std::string& name) {
+    const std::string stressor = name.substr(0, name.find('='));
+    if (!levels.contains(stressor)) stressors.push_back(stressor);
+    levels[stressor].insert(name.substr(stressor.size() + 1));
+  };
+  for (const Sweep& sweep : plan.sweeps) {
+    for (const StressLevel& level : sweep.levels) add(level.name());
+  }
+  for (const auto& [name, nothing] : stress.items()) add(name);
+  std::vector<StressLevel> all;
+  for (const std::string& stressor : stressors) {
+    const std::vector<StressLevel> made =
+        parse_stress(fmt::format("{}={}", stressor, fmt::join(levels[stressor], ",")), options);
+    all.insert(all.end(), made.begin(), made.end());
+  }
+  return all;
+}
+
+StressResult result_of(const StressRunSettings& settings, const StressPlan& plan, const RunStore& store) {
   StressOrder order;
-  for (const std::string& model : models) {
+  const Json begun = store.settings();
+  const InterventionPlan under =
+      with_earlier(plan.interventions, settings.choice, settings.run.sampler, begun["under"]);
+  for (const std::string& model : models_of(store)) {
     order.models.push_back(model);
-    for (const InterventionCondition& i : plan.interventions.named) {
+    for (const InterventionCondition& i : under.named) {
       if (i.name == kNoIntervention) continue;
       order.models.push_back(intervened_name(model, i.name));
       order.interventions.push_back({model, i.name, i.control});
     }
   }
   for (const NamedItems& set : plan.data) order.data.push_back({.name = set.name, .items = set.items});
-  for (const Sweep& sweep : plan.sweeps) {
-    if (sweep.data != plan.sweeps.front().data) continue;
-    order.levels.insert(order.levels.end(), sweep.levels.begin(), sweep.levels.end());
-  }
-  return make_stress_result(results, order);
+  order.levels = all_levels(plan, begun["stress"], settings.stress);
+  return make_stress_result(store.results(), order);
 }
 
 }  // namespace
 
-std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunSettings& given, RunObserver& observer) {
+std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunSettings& given, RunObserver& watching) {
+  RankObserver observer(ranks, watching);
   StressRunSettings settings = given;
   const std::vector<NamedModel> models = read_models(settings.run);
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
   StressPlan plan = make_plan(ranks, settings, models, warnings);
-  if (ranks.leads()) check_samplers(settings, plan, models, warnings);
+  check_samplers(settings, plan, models, warnings);
   RunWork work;
-  work.identity = {.settings = described(settings, plan), .growing = {"models"}};
+  work.identity = {.settings = described(settings, plan), .growing = {"models", "stress", "under"}};
   work.prepare = [&](const TracingModel& model) {
     rank_heads(model, plan.held_out, settings.run.batch_size, plan.interventions.settings, observer);
   };
   work.plan = [&](const NamedModel& model) { return Planner(settings, plan, model).items(); };
   const std::unique_ptr<RunStore> store = answer_all(ranks, settings.run, work, observer);
   if (!store) return std::nullopt;
-  const std::vector<SampleResult> results = store->results();
   write_samples(settings.run, *store);
-  StressedRun made{
-      .output = settings.run.output, .data = {}, .result = result_of(plan, models_of(*store), results)};
+  StressedRun made{.output = settings.run.output, .data = {}, .result = result_of(settings, plan, *store)};
   made.data = std::move(plan.data);
   return made;
 }

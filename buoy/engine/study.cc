@@ -3,13 +3,21 @@
 #include <algorithm>
 #include <functional>
 
+#include <fmt/ranges.h>
+
 #include "buoy/analysis/received.h"
 #include "buoy/base/error.h"
+#include "buoy/engine/rank_observer.h"
 #include "buoy/engine/shuffle.h"
+#include "buoy/engine/trace_jobs.h"
+#include "buoy/io/json.h"
 #include "buoy/model/fingerprint.h"
+#include "buoy/run/share_out.h"
 
 namespace buoy {
 namespace {
+
+namespace fs = std::filesystem;
 
 // What a study stresses and changes: enough for a first look. stress and intervene do more.
 const std::vector<std::string> kStressors = {"irrelevant=0,0.5,0.9", "gold-position=1,5,10"};
@@ -41,21 +49,61 @@ void add_qk_example(const TracingModel& model, StudiedModel& studied) {
 
 using TraceSink = std::function<void(Trace trace, const std::string& data)>;
 
-// Traces every question with a model, or finds the traces; `phase` is what the user sees.
-void trace_questions(const TracingModel& model, const StudySettings& settings, const std::string& phase,
-                     RunObserver& observer, StudyOutcome& outcome, const TraceSink& sink) {
+// What is the same throughout a study.
+struct Studying {
+  Ranks& ranks;
+  const StudySettings& settings;
+  const std::vector<NamedItems>& data;
+  RunObserver& observer;
+};
+
+std::string traces_in(const TraceShelf& shelf, Index count) {
+  return fmt::format("{} trace{} in {}", count, count == 1 ? "" : "s", shelf.directory().string());
+}
+
+// All ranks: makes the traces that are not on the shelf.
+void fill_shelf(const Studying& study, const TracingModel& model, TraceShelf& shelf) {
+  std::vector<TraceJob> jobs;
+  std::vector<Index> open;
+  for (const NamedItems& set : study.data) {
+    for (const QaItem& item : set.items) {
+      const Index number = std::ssize(jobs);
+      jobs.push_back({model.example(item), number, shelf.place(model, set.name, item, number)});
+      if (study.ranks.leads() && !shelf.holds(model, set.name, item, number)) open.push_back(number);
+    }
+  }
+  Index there = std::ssize(jobs) - std::ssize(open);
+  study.observer.advance(there);
+  if (study.ranks.leads()) shelf.make();
+  trace_jobs(
+      study.ranks, model.source(),
+      {.jobs = jobs, .open = open, .batch_size = study.settings.run.batch_size, .written = [&](Index traces) {
+         there += traces;
+         study.observer.advance(traces);
+         study.observer.kept(traces_in(shelf, shelf.count() + there));
+       }});
+}
+
+// Traces every question with a model, or finds the traces; `phase` is what the user sees. Only the rank that
+// leads gets to see them.
+void trace_questions(const Studying& study, const TracingModel& model, const std::string& phase,
+                     TraceShelf& shelf, const TraceSink& sink) {
   Index total = 0, first_sample = 0;
-  for (const NamedItems& set : outcome.data) total += std::ssize(set.items);
-  observer.begin(phase, total);
-  for (const NamedItems& set : outcome.data) {
+  for (const NamedItems& set : study.data) total += std::ssize(set.items);
+  study.observer.begin(phase, total);
+  const bool alone = study.ranks.count() == 1;
+  if (!alone) fill_shelf(study, model, shelf);
+  if (!study.ranks.leads()) return;
+  for (const NamedItems& set : study.data) {
     for (std::size_t first = 0; first < set.items.size();) {
       const std::size_t count =
-          std::min(set.items.size() - first, static_cast<std::size_t>(settings.run.batch_size));
+          std::min(set.items.size() - first, static_cast<std::size_t>(study.settings.run.batch_size));
       const auto items = std::span(set.items).subspan(first, count);
-      for (Trace& trace : outcome.shelf.get(model, set.name, items, first_sample)) {
+      for (Trace& trace : shelf.get(model, set.name, items, first_sample)) {
         sink(std::move(trace), set.name);
-        observer.advance(1);
+        study.observer.advance(alone ? 1 : 0);
       }
+      study.observer.kept(traces_in(shelf, shelf.count()));
       first += count;
       first_sample += static_cast<Index>(count);
     }
@@ -72,43 +120,54 @@ RecordSettings record_settings(const StudySettings& settings, const ModelConfig&
   return record;
 }
 
-void trace_model(const StudySettings& settings, const NamedModel& named, RunObserver& observer,
-                 StudyOutcome& outcome) {
-  const TracingModel model(settings.run.model(named.directory.string(), 0), settings.run.sampler,
-                           record_settings(settings, named.config), settings.run.prompt, &observer);
-  observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
-  trace_questions(
-      model, settings, model.name() + ", tracing", observer, outcome,
-      [&](Trace trace, const std::string& data) { collect(outcome.result, std::move(trace), data); });
-  const auto wanted =
-      std::ranges::find(outcome.result.options.analyses, std::string_view("qk"), &Analysis::name);
-  if (wanted != outcome.result.options.analyses.end()) add_qk_example(model, outcome.result.models.back());
+void trace_model(const Studying& study, const NamedModel& named, TraceShelf& shelf, StudyResult& result) {
+  const RunSettings& run = study.settings.run;
+  const TracingModel model(run.model(named.directory.string(), study.ranks.local_rank()), run.sampler,
+                           record_settings(study.settings, named.config), run.prompt, &study.observer);
+  study.observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
+  trace_questions(study, model, model.name() + ", tracing", shelf,
+                  [&](Trace trace, const std::string& data) { collect(result, std::move(trace), data); });
+  const auto wanted = std::ranges::find(result.options.analyses, std::string_view("qk"), &Analysis::name);
+  if (study.ranks.leads() && wanted != result.options.analyses.end())
+    add_qk_example(model, result.models.back());
 }
 
 // Where a model's twin lies: a name that says of which weights, so that another model's is never taken for
 // it.
-std::filesystem::path twin_directory(const StudySettings& settings, const NamedModel& model,
-                                     std::uint64_t seed) {
+fs::path twin_directory(const StudySettings& settings, const NamedModel& model, std::uint64_t seed) {
   const std::string hash = fingerprint_model(model.directory, Checkpoint::open(model.directory));
   return settings.run.output / "twins" /
          fmt::format("{}-shuffled-{}-{}", model.name, seed, hash.substr(0, 12));
 }
 
-void trace_twin(const StudySettings& settings, const NamedModel& named, Index number, RunObserver& observer,
-                StudyOutcome& outcome) {
-  const std::uint64_t seed = settings.twin_seed + static_cast<std::uint64_t>(number);
-  const std::filesystem::path directory = twin_directory(settings, named, seed);
-  if (!std::filesystem::exists(directory)) shuffle_model(named.directory, seed, directory);
-  outcome.twins.push_back(directory);
-  ModelSettings twin_settings = settings.run.model(directory.string(), 0);
+// Rank 0 makes it; the others wait until it is there.
+void make_twin(const Studying& study, const NamedModel& named, std::uint64_t seed,
+               const fs::path& directory) {
+  if (study.ranks.leads() && !fs::exists(directory)) shuffle_model(named.directory, seed, directory);
+  share(study.ranks, {{"twin", directory.string()}});
+  if (!fs::exists(directory)) {
+    fail("{}: is not there for rank {}; the folder of a study on many ranks must lie where all can read it",
+         directory.string(), study.ranks.rank());
+  }
+}
+
+// The directory that it was made in.
+fs::path trace_twin(const Studying& study, const NamedModel& named, Index number, TraceShelf& shelf,
+                    StudyResult& result) {
+  const RunSettings& run = study.settings.run;
+  const std::uint64_t seed = study.settings.twin_seed + static_cast<std::uint64_t>(number);
+  const fs::path directory = twin_directory(study.settings, named, seed);
+  make_twin(study, named, seed, directory);
+  ModelSettings twin_settings = run.model(directory.string(), study.ranks.local_rank());
   if (named.config.told_family) twin_settings.family = named.config.family->key;
-  const TracingModel twin(twin_settings, settings.run.sampler, record_settings(settings, named.config),
-                          settings.run.prompt, &observer);
-  trace_questions(twin, settings, fmt::format("{}, shuffled twin {}", named.name, number + 1), observer,
-                  outcome, [&](Trace trace, const std::string& data) {
+  const TracingModel twin(twin_settings, run.sampler, record_settings(study.settings, named.config),
+                          run.prompt, &study.observer);
+  trace_questions(study, twin, fmt::format("{}, shuffled twin {}", named.name, number + 1), shelf,
+                  [&](Trace trace, const std::string& data) {
                     trace.header.model = named.name;
-                    collect_null(outcome.result, NullKind::kShuffled, trace, data, number);
+                    collect_null(result, NullKind::kShuffled, trace, data, number);
                   });
+  return directory;
 }
 
 // The run of one part of a study, in a directory of its own.
@@ -116,22 +175,31 @@ RunSettings part(const StudySettings& settings, const char* directory, std::opti
   RunSettings run = settings.run;
   run.data.limit = limit;
   run.output = settings.run.output / directory;
+  run.clash = Clash::kRefuse;  // the study's own folder was chosen before
   return run;
 }
 
-// Tells whose phase it is.
+// Tells whose phase it is, and what is kept of the parts before.
 class PartObserver : public RunObserver {
  public:
-  PartObserver(RunObserver& inner, std::string part) : inner_(inner), part_(std::move(part)) {}
+  PartObserver(RunObserver& inner, std::string part, std::string before)
+      : inner_(inner), part_(std::move(part)), before_(std::move(before)), all_(before_) {}
   void begin(const std::string& phase, Index total) override { inner_.begin(phase + ", " + part_, total); }
   void advance(Index by) override { inner_.advance(by); }
   void end() override { inner_.end(); }
+  void found(const std::string& line) override { inner_.found(line); }
+  void kept(const std::string& what) override {
+    all_ = before_ + ", " + what;
+    inner_.kept(all_);
+  }
   void warn(const std::string& line) override { inner_.warn(line); }  // the device was told before
   bool cancelled() const override { return inner_.cancelled(); }
 
+  const std::string& all_kept() const { return all_; }
+
  private:
   RunObserver& inner_;
-  std::string part_;
+  std::string part_, before_, all_;
 };
 
 // What these models or data cannot be put through is left out of a study, not a reason to end it.
@@ -143,30 +211,41 @@ void where_possible(const char* what, RunObserver& observer, const std::function
   }
 }
 
+struct StudyParts {
+  std::optional<EvaluatedRun> answers;
+  std::optional<StressedRun> stress;
+  std::optional<IntervenedRun> interventions;
+};
+
 // Answers with and without passages, stress and interventions, each a run of its own that can be resumed.
-void run_parts(const StudySettings& settings, RunObserver& observer, StudyOutcome& outcome) {
-  const std::unique_ptr<Ranks> alone = Ranks::alone();
+StudyParts run_parts(const Studying& study, std::span<const NamedModel> models, const std::string& kept) {
+  const StudySettings& settings = study.settings;
   const std::optional<Index> limit = settings.stress_limit ? settings.stress_limit : settings.run.data.limit;
-  PartObserver answering(observer, "answers"), stressing(observer, "stress"),
-      intervening(observer, "interventions");
+  StudyParts parts;
+  PartObserver answering(study.observer, "answers", kept);
   EvaluationSettings eval;
   eval.run = part(settings, "answers", settings.run.data.limit);
-  outcome.answers = run_evaluation(*alone, eval, answering);
-  where_possible("stress tests", observer, [&] {
+  parts.answers = run_evaluation(study.ranks, eval, answering);
+  PartObserver stressing(study.observer, "stress", answering.all_kept());
+  where_possible("stress tests", study.observer, [&] {
     StressRunSettings stress;
     stress.run = part(settings, "stress", limit);
     stress.stressors = kStressors;
-    const auto fills_masks = [](const StudiedModel& m) { return m.writing == Writing::kFillsMasks; };
-    if (std::ranges::any_of(outcome.result.models, fills_masks)) stress.stressors.push_back(kMaskStressor);
-    outcome.stress = run_stress(*alone, stress, stressing);
+    const auto fills_masks = [](const NamedModel& m) {
+      return m.config.family->writing == Writing::kFillsMasks;
+    };
+    if (std::ranges::any_of(models, fills_masks)) stress.stressors.push_back(kMaskStressor);
+    parts.stress = run_stress(study.ranks, stress, stressing);
   });
-  where_possible("interventions", observer, [&] {
+  PartObserver intervening(study.observer, "interventions", stressing.all_kept());
+  where_possible("interventions", study.observer, [&] {
     InterventionRunSettings intervene;
     intervene.run = part(settings, "interventions", limit);
     intervene.choice.interventions = kInterventions;
     intervene.trace = settings.analyses;
-    outcome.interventions = run_interventions(*alone, intervene, intervening);
+    parts.interventions = run_interventions(study.ranks, intervene, intervening);
   });
+  return parts;
 }
 
 std::vector<ClaimResult> judge_outcome(const StudyOutcome& outcome) {
@@ -183,14 +262,37 @@ std::vector<ClaimResult> judge_outcome(const StudyOutcome& outcome) {
   return judge(evidence);
 }
 
-}  // namespace
+// What decides a study's numbers.
+Json described(const StudySettings& settings, std::span<const NamedItems> data) {
+  Json json = describe_run(settings.run);
+  json["data"] = describe_data(data);
+  json["record"] = to_json(settings.record);
+  std::vector<std::string_view> names;  // as one text: of a list every place would be said to differ
+  for (const Analysis* analysis : settings.analyses.analyses) names.push_back(analysis->name);
+  json["analyses"] = fmt::format("{}", fmt::join(names, ", "));
+  json["anchors"] = describe(settings.analyses.analysis.anchors);
+  json["parts"] = settings.analyses_alone ? "analyses" : "all";
+  if (settings.analyses_alone) return json;
+  json["twins"] = {{"count", settings.twins}, {"seed", settings.twin_seed}};
+  if (settings.stress_limit) json["stress_limit"] = *settings.stress_limit;
+  return json;
+}
 
-StudyOutcome run_study(const StudySettings& settings, RunObserver& observer) {
-  if (settings.run.models.size() > kMostModels)
-    fail_usage("model: {} models, expected at most {}", settings.run.models.size(), kMostModels);
-  const std::vector<NamedModel> models = read_models(settings.run);
-  const auto warnings = [&](const std::string& line) { observer.warn(line); };
-  StudyOutcome outcome{.data = read_data(settings.run.data, settings.run.places, warnings),
+// On rank 0: the folder, made.
+OutputFolder open_folder(const StudySettings& settings, const Json& inputs, RunObserver& observer) {
+  OutputFolder folder(settings.run.output, "study", inputs, settings.other);
+  if (folder.path() != settings.run.output) {
+    observer.note(fmt::format("this study is kept in {}", folder.path().string()));
+  }
+  folder.begin({"traces", "twins", "answers", "stress", "interventions"});
+  return folder;
+}
+
+// All ranks. What it gathers is whole on rank 0.
+StudyOutcome work_on(const Studying& study, std::span<const NamedModel> models) {
+  const StudySettings& settings = study.settings;
+  StudyOutcome outcome{.folder = {},
+                       .data = study.data,
                        .result = {},
                        .answers = {},
                        .stress = {},
@@ -198,32 +300,59 @@ StudyOutcome run_study(const StudySettings& settings, RunObserver& observer) {
                        .claims = {},
                        .shelf = TraceShelf(settings.run.output / "traces"),
                        .twins = {}};
-  outcome.result.options = settings.analyses;
-  outcome.result.options.nulls = !settings.analyses_alone;
+  StudyResult& result = outcome.result;
+  result.options = settings.analyses;
+  result.options.nulls = !settings.analyses_alone;
   for (const NamedModel& model : models) {
-    trace_model(settings, model, observer, outcome);
+    trace_model(study, model, outcome.shelf, result);
     for (Index twin = 0; twin < settings.twins && !settings.analyses_alone; ++twin)
-      trace_twin(settings, model, twin, observer, outcome);
+      outcome.twins.push_back(trace_twin(study, model, twin, outcome.shelf, result));
   }
-  finish_collecting(outcome.result);
-  observer.end();
+  study.observer.end();
+  if (study.ranks.leads()) finish_collecting(result);
   if (outcome.shelf.found() > 0) {
-    observer.note(fmt::format("{} traces were there already", outcome.shelf.found()));
+    study.observer.found(fmt::format("{} traces were there already", outcome.shelf.found()));
   }
-  for (const std::string& warning : outcome.result.warnings) observer.warn(warning);
-  if (!settings.analyses_alone) {
-    run_parts(settings, observer, outcome);
-    outcome.claims = judge_outcome(outcome);
-  }
+  for (const std::string& warning : result.warnings) study.observer.warn(warning);
+  if (settings.analyses_alone) return outcome;
+  StudyParts parts = run_parts(study, models, traces_in(outcome.shelf, outcome.shelf.count()));
+  outcome.answers = std::move(parts.answers);
+  outcome.stress = std::move(parts.stress);
+  outcome.interventions = std::move(parts.interventions);
+  if (study.ranks.leads()) outcome.claims = judge_outcome(outcome);
+  return outcome;
+}
+
+}  // namespace
+
+std::optional<StudyOutcome> run_study(Ranks& ranks, const StudySettings& given, RunObserver& watching) {
+  if (given.run.models.size() > kMostModels)
+    fail_usage("model: {} models, expected at most {}", given.run.models.size(), kMostModels);
+  RankObserver observer(ranks, watching);
+  StudySettings settings = given;
+  const std::vector<NamedModel> models = read_models(settings.run);
+  const auto warnings = [&](const std::string& line) { observer.warn(line); };
+  const std::vector<NamedItems> data = read_data(settings.run.data, settings.run.places, warnings);
+  const Json inputs = described(settings, data);
+  agree(ranks, inputs);
+  std::optional<OutputFolder> folder;
+  if (ranks.leads()) folder = open_folder(settings, inputs, observer);
+  const fs::path place = folder ? folder->path() : fs::path();
+  settings.run.output = share(ranks, {{"output", place.string()}})["output"].get<std::string>();
+  StudyOutcome outcome = work_on({ranks, settings, data, observer}, models);
+  if (!ranks.leads()) return std::nullopt;
+  outcome.folder = std::move(folder);
   return outcome;
 }
 
 void finish_study(const StudySettings& settings, const StudyOutcome& outcome) {
-  if (settings.keep_traces) return;
-  outcome.shelf.clear();
-  std::error_code ignored;  // a leftover does no harm
-  for (const std::filesystem::path& twin : outcome.twins) std::filesystem::remove_all(twin, ignored);
-  std::filesystem::remove(settings.run.output / "twins", ignored);
+  if (!settings.keep_traces) {
+    outcome.shelf.clear();
+    std::error_code ignored;  // a leftover does no harm
+    for (const fs::path& twin : outcome.twins) fs::remove_all(twin, ignored);
+    fs::remove(outcome.folder->path() / "twins", ignored);
+  }
+  outcome.folder->finish();
 }
 
 }  // namespace buoy

@@ -10,6 +10,7 @@
 #include "buoy/claims/claims.h"
 #include "buoy/engine/evaluation.h"
 #include "buoy/engine/intervention_run.h"
+#include "buoy/engine/run_place.h"
 #include "buoy/engine/stress_run.h"
 #include "buoy/engine/trace_shelf.h"
 #include "buoy/run/collect.h"
@@ -27,10 +28,13 @@ struct StudySettings {
   // for the verdicts; not with analyses_alone.
   Index twins = 3;
   std::uint64_t twin_seed = 1;
+  // Where the folder holds another study, or anything else of ours.
+  OutputFolder::Other other = OutputFolder::Other::kRefuse;
 };
 
 // What came of it. Parts that were left out, or that these models or data cannot be put through, are empty.
 struct StudyOutcome {
+  std::optional<OutputFolder> folder;  // where it is kept
   std::vector<NamedItems> data;
   StudyResult result;
   std::optional<EvaluatedRun> answers;
@@ -48,11 +52,14 @@ inline constexpr Index kFewHeads = 256;
 // A figure can tell this many models apart.
 inline constexpr std::size_t kMostModels = 6;
 
-// Runs as one process. Broken off, a study with the same settings goes on where it was: until finish_study()
-// its traces lie in OUTPUT/traces. Throws Error, UsageError and Cancelled.
-StudyOutcome run_study(const StudySettings& settings, RunObserver& observer);
+// On every rank of a job; nothing on those that do not lead. All must see OUTPUT, which holds the twins.
+// Broken off, a study with the same settings goes on where it was: until finish_study() its traces lie in
+// OUTPUT/traces. A folder that holds anything else is treated as the settings say. Throws Error, UsageError
+// and Cancelled.
+std::optional<StudyOutcome> run_study(Ranks& ranks, const StudySettings& settings, RunObserver& observer);
 
-// Removes traces and twins that are not to be kept; to be called when the outcome is written.
+// Removes traces and twins that are not to be kept, and writes down which files the study made; to be called
+// when the outcome is written.
 void finish_study(const StudySettings& settings, const StudyOutcome& outcome);
 
 }  // namespace buoy

@@ -8,17 +8,17 @@
 
 #include "buoy/base/error.h"
 #include "buoy/engine/long_prompts.h"
+#include "buoy/engine/rank_observer.h"
+#include "buoy/engine/trace_jobs.h"
+#include "buoy/io/hash.h"
 #include "buoy/io/json.h"
+#include "buoy/run/run_identity.h"
+#include "buoy/run/share_out.h"
 
 namespace buoy {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct TraceJob {
-  TraceExample example;
-  fs::path path;
-};
 
 // Examples that leave room for the answer; the others as the settings say, and told of.
 class FittingExamples {
@@ -69,7 +69,7 @@ std::vector<TraceJob> plan_traces(const TraceRunSettings& settings, const Tracin
   std::vector<TraceJob> jobs;
   const auto add = [&](TraceExample example) {
     const fs::path path = settings.output / trace_file_name(model.name(), example.item.id);
-    jobs.push_back({std::move(example), path});
+    jobs.push_back({std::move(example), std::ssize(jobs), path});
   };
   FittingExamples fitting(settings, model);
   if (!settings.data.files.empty()) {
@@ -107,40 +107,65 @@ void place(const TraceRunSettings& settings, std::vector<TraceJob>& jobs) {
   if (error) fail("{}: cannot be made a directory: {}", settings.output.string(), error.message());
 }
 
+// What ranks compare: everything that a trace depends on.
+Json compared(const TraceSource& source, std::span<const TraceJob> jobs) {
+  Hasher examples;
+  for (const TraceJob& job : jobs) {
+    examples.add(job.example.item.id);
+    examples.add(hash_of_item(job.example.item, job.number));
+    examples.add(Json(job.example.prompt.ids).dump());
+  }
+  return {{"buoy", source.buoy_version},
+          {"model", source.model_hash},
+          {"tokenizer", source.tokenizer_hash},
+          {"settings", parse_json(source.settings, "settings")},
+          {"examples", {{"count", jobs.size()}, {"hash", examples.hex()}}}};
+}
+
+// Of one that leads: what is to be done. Throws Error for a trace that is there and is another.
+std::vector<Index> find_open(const TraceRunSettings& settings, const TraceSource& source,
+                             std::span<const TraceJob> jobs) {
+  std::vector<Index> open;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (settings.overwrite || !is_done(jobs[i], source)) open.push_back(static_cast<Index>(i));
+  }
+  return open;
+}
+
 }  // namespace
 
-void run_traces(const TraceRunSettings& settings, RunObserver& observer) {
-  const TracingModel model(settings.model, settings.sampler, settings.record, settings.prompt, &observer);
+void run_traces(Ranks& ranks, const TraceRunSettings& settings, RunObserver& watching) {
+  RankObserver observer(ranks, watching);
+  ModelSettings own = settings.model;
+  own.device.local_rank = ranks.local_rank();
+  const TracingModel model(own, settings.sampler, settings.record, settings.prompt, &observer);
   observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
   std::vector<TraceJob> jobs = plan_traces(settings, model, observer);
-  place(settings, jobs);
-  Index there = 0;
-  const Index total = std::ssize(jobs);
-  observer.begin(fmt::format("tracing {}", model.name()), total);
-  for (Index first = 0; first < total;) {
-    const Index count = std::min(settings.batch_size, total - first);
-    std::vector<TraceExample> batch;
-    std::vector<fs::path> paths;
-    // Each example keeps its own stream of random draws whatever was there before.
-    while (std::ssize(batch) < count && first + std::ssize(batch) < total) {
-      const TraceJob& job = jobs[static_cast<std::size_t>(first + std::ssize(batch))];
-      if (!settings.overwrite && is_done(job, model.source())) break;
-      batch.push_back(job.example);
-      paths.push_back(job.path);
-    }
-    if (batch.empty()) {
-      ++there;
-      ++first;
-      observer.advance(1);
-      continue;
-    }
-    const std::vector<TracedSample> samples = trace_batch(model.source(), batch, first);
-    for (std::size_t i = 0; i < samples.size(); ++i) write_trace(paths[i], samples[i].trace);
-    first += std::ssize(batch);
-    observer.advance(std::ssize(batch));
+  agree(ranks, compared(model.source(), jobs));
+  std::vector<Index> open;
+  if (ranks.leads()) {
+    place(settings, jobs);
+    open = find_open(settings, model.source(), jobs);
   }
+  const Index total = std::ssize(jobs);
+  Index there = total - std::ssize(open);
+  const auto tell_kept = [&] {
+    if (there == 0) return;
+    observer.kept(fmt::format("{} of {} traces in {}", there, total, settings.output.string()));
+  };
+  if (ranks.leads() && there > 0) {
+    observer.found(fmt::format("{} of {} traces were there already", there, total));
+    tell_kept();
+  }
+  observer.begin(fmt::format("tracing {}", model.name()), total);
+  observer.advance(there);
+  trace_jobs(ranks, model.source(),
+             {.jobs = jobs, .open = open, .batch_size = settings.batch_size, .written = [&](Index traces) {
+                there += traces;
+                observer.advance(traces);
+                tell_kept();
+              }});
   observer.end();
-  if (there > 0) observer.note(fmt::format("{} of {} traces were there already", there, total));
 }
 
 }  // namespace buoy

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "buoy/engine/run_settings.h"
+#include "buoy/run/ranks.h"
 
 namespace buoy {
 
@@ -22,8 +23,9 @@ struct TraceRunSettings {
   TooLong too_long = TooLong::kFail;
 };
 
-// Throws Error, also for a trace that is there and was made by another model or with other settings,
-// UsageError and Cancelled.
-void run_traces(const TraceRunSettings& settings, RunObserver& observer);
+// On every rank of a job; rank 0 writes, and all files are those of a single process. Before any work the
+// ranks compare what they would trace. Throws Error, also for a trace that is there and was made by another
+// model or with other settings, UsageError and Cancelled.
+void run_traces(Ranks& ranks, const TraceRunSettings& settings, RunObserver& observer);
 
 }  // namespace buoy

@@ -21,7 +21,19 @@ class TraceShelf {
   std::vector<Trace> get(const TracingModel& model, const std::string& data, std::span<const QaItem> items,
                          Index first_sample);
 
-  // How many were there.
+  // For traces that others make: where that of an item belongs which draws from stream `number`, and whether
+  // it is there and was made so. What is not there is none that get() found, even when it came meanwhile.
+  std::filesystem::path place(const TracingModel& model, const std::string& data, const QaItem& item,
+                              Index number) const;
+  bool holds(const TracingModel& model, const std::string& data, const QaItem& item, Index number);
+
+  // Makes the directory. Throws Error.
+  void make() const;
+  const std::filesystem::path& directory() const { return directory_; }
+
+  // How many get() gave.
+  Index count() const { return std::ssize(paths_); }
+  // How many of them were there.
   Index found() const { return found_; }
 
   // Removes what get() gave, and the directory when nothing else is in it.
@@ -29,7 +41,7 @@ class TraceShelf {
 
  private:
   std::filesystem::path directory_;
-  std::set<std::filesystem::path> paths_;
+  std::set<std::filesystem::path> paths_, missed_;
   Index found_ = 0;
 };
 

@@ -108,16 +108,13 @@ void execute_on(const SqliteConnection& connection, const char* sql) {
 }
 
 // The file may be anybody's: what its schema says may neither call functions with side effects nor compute
-// for ever. None of ours has a view. Triggers act on writing only, and those of a collection write to a
-// virtual table, which a distrusted schema may not: who writes looks at the schema first.
-void distrust_schema(const SqliteConnection& connection, DatabaseAccess access) {
+// for ever. None of ours has a view or a trigger.
+void distrust_schema(const SqliteConnection& connection) {
   sqlite3* handle = connection.handle;
-  const int writes = access == DatabaseAccess::kRead ? 0 : 1;
-  const std::pair<int, int> switches[] = {
-      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, writes},
-      {SQLITE_DBCONFIG_DEFENSIVE, 1},
-      {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
-      {SQLITE_DBCONFIG_ENABLE_TRIGGER, writes}};
+  const std::pair<int, int> switches[] = {{SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                          {SQLITE_DBCONFIG_DEFENSIVE, 1},
+                                          {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+                                          {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}};
   for (const auto& [what, value] : switches)
     require_ok(connection, sqlite3_db_config(handle, what, value, static_cast<int*>(nullptr)));
   const std::pair<int, int> limits[] = {{SQLITE_LIMIT_LENGTH, 1 << 28},
@@ -163,7 +160,7 @@ Database::Database(const fs::path& path, const DatabaseOptions& options)
     fail_at(c);
   }
   sqlite3_busy_timeout(c.handle, static_cast<int>(options.busy_timeout.count()));
-  distrust_schema(c, options.access);
+  distrust_schema(c);
   execute_on(c, "PRAGMA schema_version; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON");
   if (options.access != DatabaseAccess::kRead && options.journal == Journal::kWal) {
     execute_on(c, "PRAGMA journal_mode = WAL");

@@ -7,6 +7,7 @@
 
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
+#include "buoy/run/share_out.h"
 
 namespace buoy {
 
@@ -176,40 +177,6 @@ Index done_before(std::span<const EvalJob> jobs, const RunStore& store) {
   return std::ranges::count_if(jobs, [&](const EvalJob& job) { return store.done().contains(job.key); });
 }
 
-// Rank 0: an empty message asks for work, any other brings results; an empty answer says that there is no
-// more.
-void hand_out(Ranks& ranks, std::span<const EvalJob> jobs, Index batch_size, RunStore& store,
-              const std::function<void(Index done)>& progress) {
-  const auto batches = plan_batches(jobs, batch_size, store);
-  std::size_t next = 0;
-  std::vector<int> idle;
-  while (std::ssize(idle) < ranks.count() - 1) {
-    const RankMessage message = ranks.receive();
-    if (!message.text.empty()) {
-      const std::vector<SampleResult> results = from_message(message.text);
-      store.add(results);
-      if (progress) progress(std::ssize(results));
-    }
-    if (next < batches.size()) {
-      ranks.send(message.from, Json(batches[next++]).dump());
-    } else {
-      idle.push_back(message.from);
-    }
-  }
-  // All together: a rank that went ahead would ask for work of the next model while this one is not done.
-  for (const int rank : idle) ranks.send(rank, "");
-}
-
-void take_work(Ranks& ranks, const EvalModel& model, std::span<const EvalJob> jobs) {
-  ranks.send(0, "");
-  while (true) {
-    const std::string batch = ranks.receive().text;
-    if (batch.empty()) return;
-    const auto places = parse_json(batch, "message of rank 0").get<std::vector<std::size_t>>();
-    ranks.send(0, to_message(answer(model, pick(jobs, places))));
-  }
-}
-
 }  // namespace
 
 void evaluate(const EvalModel& model, std::vector<EvalJob> jobs, Index batch_size, RunStore& store,
@@ -224,9 +191,22 @@ void evaluate(const EvalModel& model, std::vector<EvalJob> jobs, Index batch_siz
 void evaluate_on(Ranks& ranks, const EvalModel& model, std::vector<EvalJob> jobs, Index batch_size,
                  RunStore* store, const std::function<void(Index done)>& progress) {
   if (ranks.count() == 1) return evaluate(model, std::move(jobs), batch_size, *store, progress);
-  if (!ranks.leads()) return take_work(ranks, model, jobs);
+  if (!ranks.leads()) {
+    return take_work(ranks, [&](const std::string& piece) {
+      const auto places = parse_json(piece, "message of rank 0").get<std::vector<std::size_t>>();
+      return to_message(answer(model, pick(jobs, places)));
+    });
+  }
   if (progress) progress(done_before(jobs, *store));
-  hand_out(ranks, jobs, batch_size, *store, progress);
+  std::vector<std::string> pieces;
+  for (const std::vector<std::size_t>& batch : plan_batches(jobs, batch_size, *store)) {
+    pieces.push_back(Json(batch).dump());
+  }
+  hand_out(ranks, pieces, [&](const std::string& message) {
+    const std::vector<SampleResult> results = from_message(message);
+    store->add(results);
+    if (progress) progress(std::ssize(results));
+  });
 }
 
 }  // namespace buoy
