@@ -15,7 +15,7 @@ from .figure import Figure
 from .lab import (Result, analyze, command, evaluate, intervene, score, shuffle, stress, study, table, trace, verbs, world)
 from .model import Generation, Model, Tokenizer, load
 from .run import Change, Run, Step
-from .traces import Trace, read_trace, read_traces
+from .traces import Trace, analyses, read_trace, read_traces
 
 eval = evaluate  # as the command line calls it
 
@@ -31,6 +31,6 @@ def models():
 
 __all__ = [
     "Cancelled", "Change", "Error", "Figure", "Generation", "InternalError", "Model", "Result", "Run", "Step", "Tokenizer", "Trace",
-    "UsageError", "__version__", "analyze", "command", "eval", "evaluate", "intervene", "load", "models", "read_trace", "read_traces",
+    "UsageError", "__version__", "analyses", "analyze", "command", "eval", "evaluate", "intervene", "load", "models", "read_trace", "read_traces",
     "score", "shuffle", "stress", "study", "table", "trace", "verbs", "world"
 ]

@@ -247,7 +247,7 @@ class Model:
         """
         from .traces import Trace
         wanted = {"record": record, "record_steps": record_steps, "layers": layers, "per_head": per_head}
-        return Trace(self._core.trace(prompt, chat, settings, wanted))
+        return Trace(_core.trace_prompt(self._core, prompt, chat, settings, wanted))
 
     def _generation(self, made: dict[str, Any]) -> Generation:
         text = self._core.answer_text(made["tokens"][made["prompt_length"]:]) if self._core.has_tokenizer() else None

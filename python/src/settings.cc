@@ -88,6 +88,10 @@ const std::map<std::string, Take>& takers() {
        [](S& s, const std::string& name, py::handle v) {
          s.remasking = parse_remasking(value_from<std::string>(name, v));
        }},
+      {"confidence",
+       [](S& s, const std::string& name, py::handle v) {
+         s.confidence = parse_confidence_type(value_from<std::string>(name, v));
+       }},
       {"cfg_scale", number<double>(&S::cfg_scale, kAtLeast0)},
       {"threshold", number<double>(&S::threshold, kShare)},
       {"logits_eos_inf", flag(&S::logits_eos_inf)},
