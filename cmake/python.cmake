@@ -33,11 +33,17 @@ endif()
 file(GLOB python_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/buoy/*.py ${PROJECT_SOURCE_DIR}/python/buoy/*.pyi
      ${PROJECT_SOURCE_DIR}/python/buoy/py.typed)
 file(MAKE_DIRECTORY ${python_dir})
+file(CREATE_LINK ${PROJECT_BINARY_DIR}/share ${python_dir}/share SYMBOLIC)
 foreach(file ${python_files})
   get_filename_component(name ${file} NAME)
   file(CREATE_LINK ${file} ${python_dir}/${name} SYMBOLIC)
 endforeach()
 
+# Installed where it was built. The models lie in share/buoy, once for the command and the package.
 set(python_install ${CMAKE_INSTALL_LIBDIR}/python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}/site-packages/buoy)
-install(TARGETS buoy_python LIBRARY DESTINATION ${python_install} COMPONENT python OPTIONAL)
-install(FILES ${python_files} DESTINATION ${python_install} COMPONENT python)
+file(RELATIVE_PATH python_share /prefix/${python_install} /prefix/${CMAKE_INSTALL_DATADIR})
+install(CODE "
+  if(EXISTS \"$<TARGET_FILE:buoy_python>\")
+    file(INSTALL $<TARGET_FILE:buoy_python> ${python_files} DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${python_install}\")
+    file(CREATE_LINK ${python_share} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${python_install}/share\" SYMBOLIC)
+  endif()" COMPONENT python)

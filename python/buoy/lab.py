@@ -19,7 +19,7 @@ from typing import Any, Iterable
 from . import _core
 from .figure import Figure
 from .model import Model
-from .table import read_csv
+from .tables import read_csv
 from .traces import Trace, read_trace, read_traces
 
 _FAILED, _USAGE, _INTERRUPTED = 1, 2, 130
@@ -75,7 +75,7 @@ def _word(name: str, value: Any) -> str:
 
 def _environment() -> dict[str, str]:
     """The child imports this very package, wherever it was found."""
-    home = str(pathlib.Path(__file__).resolve().parent.parent)
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     there = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": home if not there else home + os.pathsep + there}
 

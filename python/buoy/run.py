@@ -160,8 +160,10 @@ class _Plan:
 
     def _expand(self, record: Record, every: Iterable[int], what: str) -> list[str]:
         known = hook_names(self.count)
+        # Masses are of groups: without any, patterns and functions do not mean them.
+        meant = [name for name in known if "masses" in self.watch or not name.endswith("hook_masses")]
         if callable(record):
-            return [name for name in known if record(name)]
+            return [name for name in meant if record(name)]
         found: list[str] = []
         for one in [record] if isinstance(record, str) else record:
             if not isinstance(one, str):
@@ -169,7 +171,7 @@ class _Plan:
             if one in _SHORT:
                 found += self._of_short(one, every)
                 continue
-            matching = fnmatch.filter(known, one)
+            matching = [one] if one in known else fnmatch.filter(meant, one)
             if not matching:
                 raise _core.UsageError(f"{what}: nothing is called {one!r}; expected one of {', '.join(_SHORT)}, or a name of "
                                        "model.hook_names()")

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core
 from .figure import Figure, from_drawn
-from .table import frame
+from .tables import frame
 
 _ANCHORS = {"anchors": "excess", "epsilon": 3.0, "min_lift": 2.0, "top_anchors": 5}
 

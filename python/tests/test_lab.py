@@ -7,7 +7,7 @@ import xml.dom.minidom
 import numpy as np
 
 import buoy
-from buoy import table
+from buoy import tables
 from helpers import PROMPT
 
 
@@ -52,7 +52,7 @@ class Traces(unittest.TestCase):
         uniform = self.trace.null("uniform")
         N = self.trace["tokens"].size
         np.testing.assert_allclose(uniform["received"], 1 / N, rtol=1e-5)
-        self.assertGreater(self.trace["received"].max(), 3 / N)
+        self.assertGreater(self.trace["received"].max(), 2 / N)
         frozen = self.trace.null("frozen")
         np.testing.assert_array_equal(frozen["received"][-1], self.trace["received"][0])
         with self.assertRaisesRegex(buoy.UsageError, "expected uniform, frozen or recency"):
@@ -136,7 +136,7 @@ class Runs(unittest.TestCase):
 
     def test_stress_and_intervene(self):
         options = dict(model="mini-mdm", limit=1, gen_length=4, steps=1, quiet=True)
-        stressed = buoy.stress(self.path / "stress", ["irrelevant=0,1"], **options)
+        stressed = buoy.stress(self.path / "stress", ["gold-position=1"], **{**options, "limit": 2})
         self.assertTrue(stressed.tables)
         changed = buoy.intervene(self.path / "intervene", "mask-bos", no_trace=True, **options)
         self.assertTrue(changed.tables)
@@ -164,7 +164,7 @@ class Runs(unittest.TestCase):
 
 class Tables(unittest.TestCase):
     def test_read_numbers_as_numbers_and_gaps_as_nan(self):
-        read = table.read_csv('name,n,value\n"a, b",1,0.5\nc,2,\n')
+        read = tables.read_csv('name,n,value\n"a, b",1,0.5\nc,2,\n')
         self.assertEqual(list(read["name"]), ["a, b", "c"])
         self.assertEqual(list(read["n"]), [1, 2])
         self.assertTrue(np.isnan(read["value"][1]))

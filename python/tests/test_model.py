@@ -139,17 +139,27 @@ class Text(unittest.TestCase):
 
     def test_of_a_chat_needs_a_template(self):
         with self.assertRaisesRegex(buoy.Error, "has no chat template"):
-            buoy.load("mini-mdm").tokenizer.apply_chat_template([{"role": "user", "content": "Hello"}])
+            buoy.load(str(GOLDENS / "llada")).prompt_ids([{"role": "user", "content": "Hello"}])
 
     def test_of_a_chat_is_rendered_by_the_models_own_template(self):
+        template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<me>{% endif %}"
         with tempfile.TemporaryDirectory() as folder:
-            source = buoy.load("mini-mdm").directory
+            source = os.path.abspath(buoy.load("mini-mdm").directory)
             for name in os.listdir(source):
-                os.symlink(os.path.join(os.path.abspath(source), name), os.path.join(folder, name))
+                if name != "chat_template.jinja":
+                    os.symlink(os.path.join(source, name), os.path.join(folder, name))
             with open(os.path.join(folder, "chat_template.jinja"), "w") as file:
-                file.write("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<me>{% endif %}")
+                file.write(template)
             model = buoy.load(folder)
-        self.assertEqual(model.name, os.path.basename(folder))
+            messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"}]
+            render = model.tokenizer.apply_chat_template
+            self.assertEqual(render(messages), "<system>Be brief.<user>Who?<me>")
+            self.assertEqual(render(messages, add_generation_prompt=False), "<system>Be brief.<user>Who?")
+            wanted = model.tokenizer.encode("<user>Who?<me>", add_special_tokens=False)
+            np.testing.assert_array_equal(model.prompt_ids(messages[1:]), wanted)
+            np.testing.assert_array_equal(model.prompt_ids("Who?"), wanted)
+            np.testing.assert_array_equal(model.prompt_ids("Who?", chat=False), model.tokenizer.encode("Who?"))
+            np.testing.assert_array_equal(render(messages[1:], tokenize=True), wanted)
 
 
 if __name__ == "__main__":

@@ -215,9 +215,9 @@ class OtherFamilies(unittest.TestCase):
         for name in ("llada", "dream", "a2d-qwen3", "sdar", "llama-gqa", "fast-dllm-v2", "llada2-moe"):
             with self.subTest(name):
                 model = buoy.load(str(GOLDENS / name))
-                run = model.run([1, 2, 3, 4, 5], gen_length=4, record=["column_sums", "rows"])
+                run = model.run([1, 2, 3, 4, 5], gen_length=8, record=["column_sums", "rows"])
                 steps = list(run)
-                np.testing.assert_array_equal(run.result.tokens, model.generate([1, 2, 3, 4, 5], gen_length=4).tokens)
+                np.testing.assert_array_equal(run.result.tokens, model.generate([1, 2, 3, 4, 5], gen_length=8).tokens)
                 for step in steps:
                     rows = len(step.tokens_before) - step.first_row
                     np.testing.assert_allclose(step.column_sums.sum(axis=-1), rows, rtol=1e-4)
