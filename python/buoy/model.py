@@ -33,7 +33,7 @@ def load(model: str = "mini-mdm", *, device: str = "auto", dtype: str = "auto", 
         Error: The checkpoint is not there or has problems; all of them are listed.
         UsageError: A device or type that makes no sense.
     """
-    return Model(_core.Model(str(model), device, dtype, threads, family, lambda line: warnings.warn(line, stacklevel=3)))
+    return Model(_core.load(str(model), device, dtype, threads, family, lambda line: warnings.warn(line, stacklevel=3)))
 
 
 @dataclasses.dataclass

@@ -248,7 +248,7 @@ class _Exchange:
     """Hands steps from the thread that computes to the one that asks. Neither runs ahead of the other."""
 
     def __init__(self) -> None:
-        self.stop = _core.Stop()
+        self.stop = _core.make_stop()
         self.asked = threading.Semaphore(0)
         self.ready = threading.Semaphore(0)
         self.step: dict[str, Any] | None = None

@@ -65,7 +65,7 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask = "f
     if scale is not None and not math.isclose(scale, usual, rel_tol=1e-6):
         q = q * (scale / usual)
     # [batch, positions, heads, head size]: models that project first and split then have it in this order already.
-    rows_q, rows_k, rows_v = (tensor.transpose(1, 2).contiguous() for tensor in (q, k, v))
+    rows_q, rows_k, rows_v = (_rows(tensor) for tensor in (q, k, v))
     out = torch.empty_like(rows_q)
     block, offset = _block(mask)
     first = k.shape[2] - q.shape[2]
@@ -76,6 +76,12 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask = "f
     stream, cuda_stream = _streams(q)
     found = _core.attention(rows_q, rows_k, rows_v, out, stream, block, offset, max(first, 0), bias, wanted, cuda_stream)
     return Attended(out.transpose(1, 2), found)
+
+
+def _rows(tensor: torch.Tensor) -> torch.Tensor:
+    """[batch, positions, heads, head size], contiguous, and where wide loads may begin."""
+    made = tensor.transpose(1, 2).contiguous()
+    return made.clone() if made.data_ptr() % 16 else made
 
 
 def _block(mask: Mask) -> tuple[int, int]:
@@ -272,8 +278,7 @@ def _transformers_attention(module: Any, query: torch.Tensor, key: torch.Tensor,
     layer = -1 if layer is None else layer
     watched = None if reference is None else reference.watched
     records = watched is not None and watched.wants(layer)
-    with torch.no_grad():
-        output, stats = attention(query, key, value, mask, watched._stats if records else (), scale=scaling, key_bias=bias)
+    output, stats = attention(query, key, value, mask, watched._stats if records else (), scale=scaling, key_bias=bias)
     if records:
         watched.take(layer, stats, query.shape[2], key.shape[2], mask)
     return output.transpose(1, 2), None

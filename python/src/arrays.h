@@ -17,8 +17,8 @@ namespace buoy::python {
 template <typename T, class Allocator>
 pybind11::array_t<T> to_array(std::vector<T, Allocator>&& values, const Shape& shape) {
   auto* const kept = new std::vector<T, Allocator>(std::move(values));
-  const pybind11::capsule owner(
-      kept, [](void* vector) { delete static_cast<std::vector<T, Allocator>*>(vector); });
+  const pybind11::capsule owner(kept,
+                                [](void* vector) { delete static_cast<std::vector<T, Allocator>*>(vector); });
   return pybind11::array_t<T>(shape, kept->data(), owner);
 }
 

@@ -48,7 +48,8 @@ BridgeTensors check_tensors(DlView q, DlView k, DlView v, DlView out) {
   for (const auto& [name, view] : all) {
     const DlTensor& t = view->tensor();
     if (t.ndim != 4)
-      fail_usage("{}: got shape {}, expected [batch, positions, heads, head size]", name, to_string(view->shape()));
+      fail_usage("{}: got shape {}, expected [batch, positions, heads, head size]", name,
+                 to_string(view->shape()));
     if (view->dtype(name) != dtype)
       fail_usage("{}: is {}, q is {}", name, name_of(view->dtype(name)), name_of(dtype));
     if (t.device_type != first.device_type || t.device_id != first.device_id)
@@ -60,15 +61,20 @@ BridgeTensors check_tensors(DlView q, DlView k, DlView v, DlView out) {
     fail_usage("q: lies on a device of kind {}, expected the cpu or an NVIDIA card", first.device_type);
   const Shape queries = q.shape(), keys = k.shape();
   if (v.shape() != keys) fail_usage("v: got shape {}, k has {}", to_string(v.shape()), to_string(keys));
-  if (out.shape() != queries) fail_usage("out: got shape {}, q has {}", to_string(out.shape()), to_string(queries));
+  if (out.shape() != queries)
+    fail_usage("out: got shape {}, q has {}", to_string(out.shape()), to_string(queries));
   if (keys[0] != queries[0] || keys[3] != queries[3])
     fail_usage("k: got shape {}, q has {}", to_string(keys), to_string(queries));
   if (keys[2] < 1 || queries[2] % keys[2] != 0)
     fail_usage("q has {} heads, which {} heads of k cannot be shared by", queries[2], keys[2]);
   for (const Index size : {queries[0], queries[1], queries[2], queries[3], keys[1]}) {
-    if (size < 1) fail_usage("q and k: got shapes {} and {}, expected no size of 0", to_string(queries), to_string(keys));
+    if (size < 1)
+      fail_usage("q and k: got shapes {} and {}, expected no size of 0", to_string(queries), to_string(keys));
   }
   const bool on_card = first.device_type == static_cast<std::int32_t>(DlDevice::kCuda);
+  constexpr Index kWidest = 256;  // of the kernels for cards
+  if (queries[3] % 2 != 0 || (on_card && queries[3] > kWidest))
+    fail_usage("q: heads have size {}, expected an even one{}", queries[3], on_card ? " of at most 256" : "");
   const int card = first.device_id;
   return {std::move(q), std::move(k), std::move(v), std::move(out), dtype,   queries[0], queries[1],
           keys[1],      queries[2],   keys[2],      queries[3],     on_card, card};
@@ -125,12 +131,14 @@ AttentionRequest request_of(const BridgeStats& stats, const BridgeTensors& t) {
   request.qk_means = stats.qk_means;
   request.matrix = stats.pattern;
   if (stats.pattern && t.B * t.H * t.T * t.N > kMaxMatrixElements)
-    fail_usage("pattern: {} × {} heads × {} × {} exceed the limit of {} numbers", t.B, t.H, t.T, t.N, kMaxMatrixElements);
+    fail_usage("pattern: {} × {} heads × {} × {} exceed the limit of {} numbers", t.B, t.H, t.T, t.N,
+               kMaxMatrixElements);
   return request;
 }
 
 // Statistics of all sequences, one after the other.
-py::dict to_arrays(std::vector<AttentionStats>& all, const AttentionRequest& request, const BridgeTensors& t) {
+py::dict to_arrays(std::vector<AttentionStats>& all, const AttentionRequest& request,
+                   const BridgeTensors& t) {
   const Index rows = std::ssize(request.rows);
   py::dict made;
   const auto add = [&](const char* name, auto member, Shape shape) {
@@ -221,7 +229,8 @@ void attend(const BridgeTensors& t, const BridgeCall& call, const AttentionReque
     if (!call.key_bias.empty()) s.key_bias = call.key_bias[at(b)];
     sequences.push_back(s);
   }
-  backend.attention({.q = q, .H = t.H, .Hkv = t.Hkv, .D = t.D, .mask = call.mask, .sequences = sequences}, out);
+  backend.attention({.q = q, .H = t.H, .Hkv = t.Hkv, .D = t.D, .mask = call.mask, .sequences = sequences},
+                    out);
   if (widens) narrow_into(out, target);
   if (t.on_card) hold_stream_back(backend, call.stream);
 }
@@ -241,9 +250,10 @@ BridgeStats stats_from(const py::dict& given) {
 }
 
 py::dict attention(py::handle q, py::handle k, py::handle v, py::handle out, py::handle stream, Index block,
-                   Index block_offset, Index first_position, const py::object& key_bias, const py::dict& wanted,
-                   std::uintptr_t cuda_stream) {
-  const BridgeTensors t = check_tensors({q, stream, "q"}, {k, stream, "k"}, {v, stream, "v"}, {out, stream, "out"});
+                   Index block_offset, Index first_position, const py::object& key_bias,
+                   const py::dict& wanted, std::uintptr_t cuda_stream) {
+  const BridgeTensors t =
+      check_tensors({q, stream, "q"}, {k, stream, "k"}, {v, stream, "v"}, {out, stream, "out"});
   if (block < 0 || block_offset < 0) fail_usage("mask: a block has at least one position");
   BridgeCall call{.mask = block == 0 ? Mask::kFull : Mask::blocks(block, block_offset),
                   .first_position = first_position,
@@ -266,9 +276,9 @@ py::dict attention(py::handle q, py::handle k, py::handle v, py::handle out, py:
 }  // namespace
 
 void add_attention(py::module_& module) {
-  module.def("attention", attention, py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"), py::arg("stream"),
-             py::arg("block"), py::arg("block_offset"), py::arg("first_position"), py::arg("key_bias"),
-             py::arg("stats"), py::arg("cuda_stream"));
+  module.def("attention", attention, py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"),
+             py::arg("stream"), py::arg("block"), py::arg("block_offset"), py::arg("first_position"),
+             py::arg("key_bias"), py::arg("stats"), py::arg("cuda_stream"));
 }
 
 }  // namespace buoy::python

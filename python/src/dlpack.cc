@@ -10,8 +10,10 @@ DlView::DlView(py::handle given, py::handle stream, const std::string& what) {
   py::object capsule = py::reinterpret_borrow<py::object>(given);
   if (!PyCapsule_CheckExact(given.ptr())) {
     if (!py::hasattr(given, "__dlpack__"))
-      fail_usage("{}: got {}, expected a tensor that speaks DLPack", what, std::string(py::str(py::type::of(given))));
-    capsule = stream.is_none() ? given.attr("__dlpack__")() : given.attr("__dlpack__")(py::arg("stream") = stream);
+      fail_usage("{}: got {}, expected a tensor that speaks DLPack", what,
+                 std::string(py::str(py::type::of(given))));
+    capsule =
+        stream.is_none() ? given.attr("__dlpack__")() : given.attr("__dlpack__")(py::arg("stream") = stream);
   }
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor") == 0) {
     const bool used = PyCapsule_IsValid(capsule.ptr(), "used_dltensor") != 0;

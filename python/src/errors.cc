@@ -66,9 +66,15 @@ void check_process() {
   static std::atomic<pid_t> first = 0;
   pid_t none = 0;
   if (first.compare_exchange_strong(none, getpid()) || none == getpid()) return;
-  fail("process {} was forked from {}, which had computed with Buoy: start workers with spawn "
-       "(multiprocessing.set_start_method(\"spawn\"))",
-       getpid(), none);
+  fail(
+      "process {} was forked from {}, which had computed with Buoy: start workers with spawn "
+      "(multiprocessing.set_start_method(\"spawn\"))",
+      getpid(), none);
+}
+
+void forbid_new(py::handle made_class) {
+  reinterpret_cast<PyTypeObject*>(made_class.ptr())->tp_new = nullptr;
+  PyType_Modified(reinterpret_cast<PyTypeObject*>(made_class.ptr()));
 }
 
 void raise_signals() {

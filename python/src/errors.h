@@ -13,6 +13,10 @@ void add_errors(pybind11::module_& module);
 // engine do not survive a fork, and waiting for them would never end.
 void check_process();
 
+// Makes instances of a class a matter of this module: pybind11 would hand out one without anything inside to
+// whoever calls __new__.
+void forbid_new(pybind11::handle made_class);
+
 // Raises what a signal handler of Python's raised (KeyboardInterrupt); takes the GIL for it. Nothing on
 // threads that do not handle signals.
 void raise_signals();

@@ -54,14 +54,15 @@ py::dict describe_config(const Engine& engine) {
   made["writing"] = std::string(name_of(c.family->writing));
   made["sampler"] = std::string(name_of(c.family->sampler));
   made["mask"] = name_of(c.mask);
-  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, Index>>{{"layers", c.L},
-                                                                                        {"width", c.E},
-                                                                                        {"heads", c.H},
-                                                                                        {"key_heads", c.Hkv},
-                                                                                        {"head_size", c.D},
-                                                                                        {"mlp_width", c.F},
-                                                                                        {"vocabulary", c.V},
-                                                                                        {"context", c.context}})
+  for (const auto& [name, value] :
+       std::initializer_list<std::pair<const char*, Index>>{{"layers", c.L},
+                                                            {"width", c.E},
+                                                            {"heads", c.H},
+                                                            {"key_heads", c.Hkv},
+                                                            {"head_size", c.D},
+                                                            {"mlp_width", c.F},
+                                                            {"vocabulary", c.V},
+                                                            {"context", c.context}})
     made[name] = value;
   made["mask_id"] = c.mask_id;
   made["eos_ids"] = c.eos_ids;
@@ -75,9 +76,10 @@ py::dict forward(Engine& engine, py::handle given, const CaptureOptions& capture
   const ModelConfig& c = engine.loaded->config();
   const Index T = std::ssize(ids);
   if (capture.attentions && (!CaptureTap::fits(c, T) || c.L * c.H * T * T > kMaxMatrixElements)) {
-    fail_usage("attentions: {} layers × {} heads × {}² exceed the limit of {} numbers; model.run() records "
-               "chosen layers and heads",
-               c.L, c.H, T, kMaxMatrixElements);
+    fail_usage(
+        "attentions: {} layers × {} heads × {}² exceed the limit of {} numbers; model.run() records "
+        "chosen layers and heads",
+        c.L, c.H, T, kMaxMatrixElements);
   }
   CaptureTap tap(capture);
   std::vector<float> values(at(T * c.V));
@@ -208,19 +210,23 @@ py::array encode_as_prompt(const Engine& engine, const std::string& text, std::o
 void add_text(py::class_<Engine, std::shared_ptr<Engine>>& model) {
   model.def("has_tokenizer", [](const Engine& e) { return e.loaded->find_tokenizer().has_value(); })
       .def("has_chat_template",
-           [](const Engine& e) { return choose_chat_template(e.loaded->directory(), Chat::kAuto).has_value(); })
+           [](const Engine& e) {
+             return choose_chat_template(e.loaded->directory(), Chat::kAuto).has_value();
+           })
       .def("encode", encode_text, py::arg("text"), py::arg("special"))
       .def("encode_prompt", encode_as_prompt, py::arg("text"), py::arg("chat"))
       .def("render_chat", render_chat, py::arg("messages"), py::arg("add_generation_prompt"), py::arg("date"))
       .def(
           "decode",
           [](const Engine& e, py::handle ids, bool skip) {
-            return e.loaded->tokenizer().decode(ids_from(ids, "ids"), skip ? SkipSpecial::kSkip : SkipSpecial::kKeep);
+            return e.loaded->tokenizer().decode(ids_from(ids, "ids"),
+                                                skip ? SkipSpecial::kSkip : SkipSpecial::kKeep);
           },
           py::arg("ids"), py::arg("skip_special"))
       .def(
           "answer_text",
-          [](const Engine& e, py::handle ids) { return e.loaded->decode(ids_from(ids, "ids")); }, py::arg("ids"))
+          [](const Engine& e, py::handle ids) { return e.loaded->decode(ids_from(ids, "ids")); },
+          py::arg("ids"))
       .def(
           "token_texts",
           [](const Engine& e, py::handle given) {
@@ -246,19 +252,22 @@ void add_text(py::class_<Engine, std::shared_ptr<Engine>>& model) {
 }  // namespace
 
 void add_model(py::module_& module) {
-  py::class_<Stop, std::shared_ptr<Stop>>(module, "Stop")
-      .def(py::init<>())
-      .def("ask", [](Stop& stop) { stop.wanted = true; });
+  py::class_<Stop, std::shared_ptr<Stop>> stops(module, "Stop");
+  stops.def("ask", [](Stop& self) { self.wanted = true; });
+  forbid_new(stops);
+  module.def("make_stop", [] { return std::make_shared<Stop>(); });
   py::class_<Engine, std::shared_ptr<Engine>> model(module, "Model");
-  model
-      .def(py::init([](std::string name, std::string device, std::string dtype, int threads, std::string family,
-                       py::object warn) {
-             return load_engine({std::move(name), std::move(device), std::move(dtype), std::move(family), threads},
-                                std::move(warn));
-           }),
-           py::arg("model"), py::arg("device"), py::arg("dtype"), py::arg("threads"), py::arg("family"),
-           py::arg("warn"))
-      .def("name", [](const Engine& e) { return e.loaded->name(); })
+  forbid_new(model);
+  module.def(
+      "load",
+      [](std::string name, std::string device, std::string dtype, int threads, std::string family,
+         py::object warn) {
+        return load_engine({std::move(name), std::move(device), std::move(dtype), std::move(family), threads},
+                           std::move(warn));
+      },
+      py::arg("model"), py::arg("device"), py::arg("dtype"), py::arg("threads"), py::arg("family"),
+      py::arg("warn"));
+  model.def("name", [](const Engine& e) { return e.loaded->name(); })
       .def("directory", [](const Engine& e) { return e.loaded->directory().string(); })
       .def("device", [](const Engine& e) { return e.loaded->device(); })
       .def("config", describe_config)
@@ -272,7 +281,8 @@ void add_model(py::module_& module) {
       .def(
           "run",
           [](Engine& e, const py::list& prompts, const py::dict& settings, const py::dict& watch,
-             py::object before_layer, py::object after_layer, py::object after_step, std::shared_ptr<Stop> stop) {
+             py::object before_layer, py::object after_layer, py::object after_step,
+             std::shared_ptr<Stop> stop) {
             return run_watched(e, prompts, settings, watch,
                                {std::move(before_layer), std::move(after_layer), std::move(after_step)},
                                std::move(stop));

@@ -48,11 +48,10 @@ struct Range {
 void check_range(const std::string& name, double value, const Range& range) {
   const bool above = range.kind == Range::Low::kIncluded ? value >= range.low : value > range.low;
   if (above && value <= range.high) return;
-  fail_usage("{} is {}, expected {} {}{}", name, value,
-             range.kind == Range::Low::kIncluded ? "at least" : "above", range.low,
-             range.high < std::numeric_limits<double>::infinity()
-                 ? fmt::format(" and at most {}", range.high)
-                 : "");
+  fail_usage(
+      "{} is {}, expected {} {}{}", name, value, range.kind == Range::Low::kIncluded ? "at least" : "above",
+      range.low,
+      range.high < std::numeric_limits<double>::infinity() ? fmt::format(" and at most {}", range.high) : "");
 }
 
 constexpr Range kAtLeast0{0}, kAtLeast1{1}, kShare{0, 1, Range::Low::kExcluded},
@@ -80,14 +79,13 @@ const std::map<std::string, Take>& takers() {
   static const std::map<std::string, Take> table = {
       {"gen_length", number<Index>(&S::gen_length, kAtLeast1)},
       {"temperature", number<double>(&S::temperature, kAtLeast0)},
-      {"seed", [](S& s, const std::string& name, py::handle v) { s.seed = value_from<std::uint64_t>(name, v); }},
+      {"seed",
+       [](S& s, const std::string& name, py::handle v) { s.seed = value_from<std::uint64_t>(name, v); }},
       {"steps", number<Index>(&S::steps, kAtLeast1)},
       {"block_length", number<Index>(&S::block_length, kAtLeast1)},
       {"sub_block_length", number<Index>(&S::sub_block_length, kAtLeast1)},
-      {"remasking",
-       [](S& s, const std::string& name, py::handle v) {
-         s.remasking = parse_remasking(value_from<std::string>(name, v));
-       }},
+      {"remasking", [](S& s, const std::string& name,
+                       py::handle v) { s.remasking = parse_remasking(value_from<std::string>(name, v)); }},
       {"confidence",
        [](S& s, const std::string& name, py::handle v) {
          s.confidence = parse_confidence_type(value_from<std::string>(name, v));
@@ -96,10 +94,8 @@ const std::map<std::string, Take>& takers() {
       {"threshold", number<double>(&S::threshold, kShare)},
       {"logits_eos_inf", flag(&S::logits_eos_inf)},
       {"confidence_eos_eot_inf", flag(&S::confidence_eos_eot_inf)},
-      {"alg",
-       [](S& s, const std::string& name, py::handle v) {
-         s.alg = parse_dream_algorithm(value_from<std::string>(name, v));
-       }},
+      {"alg", [](S& s, const std::string& name,
+                 py::handle v) { s.alg = parse_dream_algorithm(value_from<std::string>(name, v)); }},
       {"alg_temp", number<double>(&S::alg_temp, kAtLeast0)},
       {"eps", number<double>(&S::eps, kAbove0)},
       {"top_p", number<double>(&S::top_p, kShare)},
@@ -126,8 +122,8 @@ SamplerSettings sampler_from(const py::dict& given, const ModelConfig& config) {
     taker->second(settings, name, value);
     names.insert(name);
   }
-  const auto useless =
-      useless_settings(settings, names, *config.family, [](std::string_view name) { return std::string(name); });
+  const auto useless = useless_settings(settings, names, *config.family,
+                                        [](std::string_view name) { return std::string(name); });
   if (!useless.empty()) fail_usage("{}", useless.begin()->second);
   check_settings(settings, config);
   return settings;

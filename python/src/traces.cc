@@ -68,7 +68,8 @@ py::dict describe_arrays(const py::object& self) {
     array.visit(trace, [&](const auto& values) {
       if (values.empty()) return;
       using T = typename std::decay_t<decltype(values)>::value_type;
-      made[std::string(array.name).c_str()] = view_array(std::span<const T>(values), array.shape_in(trace), self);
+      made[std::string(array.name).c_str()] =
+          view_array(std::span<const T>(values), array.shape_in(trace), self);
     });
   }
   return made;
@@ -109,7 +110,8 @@ std::vector<const Analysis*> analyses_from(const std::vector<std::string>& only)
 }
 
 // Columns of all measurements of one trace.
-py::dict measure_trace(const Trace& trace, const std::vector<std::string>& only, const AnchorOptions& anchors) {
+py::dict measure_trace(const Trace& trace, const std::vector<std::string>& only,
+                       const AnchorOptions& anchors) {
   const std::vector<const Analysis*> chosen = analyses_from(only);
   std::vector<std::string> names, quantities, parts;
   std::vector<Index> layers, heads;
@@ -147,7 +149,8 @@ struct DrawnFigure {
 };
 
 // The figures that a study draws of one analysis, of this trace alone.
-std::vector<DrawnFigure> draw_trace(const Trace& trace, const std::string& analysis, const AnchorOptions& anchors) {
+std::vector<DrawnFigure> draw_trace(const Trace& trace, const std::string& analysis,
+                                    const AnchorOptions& anchors) {
   StudyResult result;
   result.options.analysis.anchors = anchors;
   result.options.analyses = analyses_from({analysis});
@@ -190,8 +193,8 @@ py::bytes render(const DrawnFigure& drawn, const std::string& format) {
   return py::bytes(bytes);
 }
 
-SharedTrace trace_prompt(Engine& engine, const std::string& text, std::optional<bool> chat, const py::dict& settings,
-                         const py::dict& record) {
+SharedTrace trace_prompt(Engine& engine, const std::string& text, std::optional<bool> chat,
+                         const py::dict& settings, const py::dict& record) {
   const LoadedModel& model = *engine.loaded;
   if (text.empty()) fail_usage("prompt is empty");
   const SamplerSettings sampler = sampler_from(settings, model.config());
@@ -211,8 +214,9 @@ SharedTrace trace_prompt(Engine& engine, const std::string& text, std::optional<
 }
 
 void add_figures(py::module_& module) {
-  py::class_<DrawnFigure>(module, "DrawnFigure")
-      .def("render", render, py::arg("format"))
+  py::class_<DrawnFigure> figure(module, "DrawnFigure");
+  forbid_new(figure);
+  figure.def("render", render, py::arg("format"))
       .def_readonly("csv", &DrawnFigure::csv)
       .def_readonly("caption", &DrawnFigure::caption)
       .def_readonly("alt", &DrawnFigure::alt)
@@ -223,8 +227,9 @@ void add_figures(py::module_& module) {
 
 void add_traces(py::module_& module) {
   add_figures(module);
-  py::class_<Trace, SharedTrace>(module, "Trace")
-      .def("header", describe_header)
+  py::class_<Trace, SharedTrace> recorded(module, "Trace");
+  forbid_new(recorded);
+  recorded.def("header", describe_header)
       .def("arrays", describe_arrays)
       .def("sequence", describe_tokens)
       .def(
@@ -239,16 +244,18 @@ void add_traces(py::module_& module) {
       .def("recency", [](const Trace& trace) { return share(recency_trace(trace)); })
       .def(
           "measure",
-          [](const Trace& trace, const std::vector<std::string>& only, const std::string& rule, double epsilon,
-             double min_lift, Index k) {
-            return measure_trace(trace, only, anchors_from(rule, epsilon, min_lift, k));
-          },
-          py::arg("only"), py::arg("anchors"), py::arg("epsilon"), py::arg("min_lift"), py::arg("top_anchors"))
+          [](const Trace& trace, const std::vector<std::string>& only, const std::string& rule,
+             double epsilon, double min_lift,
+             Index k) { return measure_trace(trace, only, anchors_from(rule, epsilon, min_lift, k)); },
+          py::arg("only"), py::arg("anchors"), py::arg("epsilon"), py::arg("min_lift"),
+          py::arg("top_anchors"))
       .def(
           "draw",
-          [](const Trace& trace, const std::string& analysis, const std::string& rule, double epsilon, double min_lift,
+          [](const Trace& trace, const std::string& analysis, const std::string& rule, double epsilon,
+             double min_lift,
              Index k) { return draw_trace(trace, analysis, anchors_from(rule, epsilon, min_lift, k)); },
-          py::arg("analysis"), py::arg("anchors"), py::arg("epsilon"), py::arg("min_lift"), py::arg("top_anchors"));
+          py::arg("analysis"), py::arg("anchors"), py::arg("epsilon"), py::arg("min_lift"),
+          py::arg("top_anchors"));
   module.def(
       "read_trace",
       [](const std::string& path) {
@@ -256,8 +263,8 @@ void add_traces(py::module_& module) {
         return share(read_trace(path));
       },
       py::arg("path"));
-  module.def("trace_prompt", trace_prompt, py::arg("model"), py::arg("prompt"), py::arg("chat"), py::arg("settings"),
-             py::arg("record"));
+  module.def("trace_prompt", trace_prompt, py::arg("model"), py::arg("prompt"), py::arg("chat"),
+             py::arg("settings"), py::arg("record"));
   module.def("analyses", [] {
     py::dict made;
     for (const Analysis& one : analyses()) made[std::string(one.name).c_str()] = std::string(one.explanation);

@@ -51,7 +51,8 @@ class StackedArrays {
     for (auto& [name, array] : arrays_) {
       Shape shape = array.shape;
       if (layers == Layers::kMany) shape.insert(shape.begin(), array.layers);
-      std::visit([&](auto& values) { made[name.c_str()] = to_array(std::move(values), shape); }, array.values);
+      std::visit([&](auto& values) { made[name.c_str()] = to_array(std::move(values), shape); },
+                 array.values);
     }
     arrays_.clear();
     return made;
@@ -87,10 +88,12 @@ LayerChange change_from(const py::object& given, Index H, Index N) {
 void check_limit(const WatchSettings& settings, const ModelConfig& c, Index T, Index N) {
   const Index heads = settings.pattern_heads.empty() ? c.H : std::ssize(settings.pattern_heads);
   if (settings.pattern_layers.empty()) return;
-  if (c.H * T * N > kMaxMatrixElements || std::ssize(settings.pattern_layers) * heads * T * N > kMaxMatrixElements) {
-    fail_usage("patterns of {} layers, {} heads × {} × {} exceed the limit of {} numbers a step; choose fewer "
-               "layers or heads, or a shorter sequence",
-               settings.pattern_layers.size(), heads, T, N, kMaxMatrixElements);
+  if (c.H * T * N > kMaxMatrixElements ||
+      std::ssize(settings.pattern_layers) * heads * T * N > kMaxMatrixElements) {
+    fail_usage(
+        "patterns of {} layers, {} heads × {} × {} exceed the limit of {} numbers a step; choose fewer "
+        "layers or heads, or a shorter sequence",
+        settings.pattern_layers.size(), heads, T, N, kMaxMatrixElements);
   }
 }
 
@@ -174,14 +177,16 @@ void Watcher::State::begin(const ModelConfig& c, const ForwardSequence& sequence
 }
 
 bool Watcher::State::asks(Index layer) const {
-  return settings.measures(layer) || holds(settings.pattern_layers, layer) || holds(settings.state_layers, layer);
+  return settings.measures(layer) || holds(settings.pattern_layers, layer) ||
+         holds(settings.state_layers, layer);
 }
 
 // Whether the tap is needed: without one a pass may compute less.
 bool Watcher::State::watches() const {
   const bool calls = !callbacks.before_layer.is_none() || !callbacks.after_layer.is_none();
   return calls || !settings.residual_depths.empty() || !settings.pattern_layers.empty() ||
-         !settings.state_layers.empty() || std::ranges::any_of(settings.layers, [&](Index l) { return settings.measures(l); });
+         !settings.state_layers.empty() ||
+         std::ranges::any_of(settings.layers, [&](Index l) { return settings.measures(l); });
 }
 
 void Watcher::State::keep(const ModelConfig& c, Index layer, const AttentionStats& stats,
@@ -308,7 +313,8 @@ Tap::Plan Watcher::plan(Index layer, Index sequence) {
     s.change = {};
     if (!s.callbacks.before_layer.is_none()) {
       s.call([&] {
-        s.change = change_from(s.callbacks.before_layer(s.step, layer, s.tokens_for_callbacks()), config().H, s.N);
+        s.change =
+            change_from(s.callbacks.before_layer(s.step, layer, s.tokens_for_callbacks()), config().H, s.N);
       });
     }
   }
@@ -324,7 +330,8 @@ Tap::Next Watcher::measured(Index layer, Index sequence, const AttentionStats& s
     s.call([&] {
       StackedArrays arrays;
       s.keep(config(), layer, stats, arrays);
-      const py::object said = s.callbacks.after_layer(s.step, layer, arrays.take(StackedArrays::Layers::kOne));
+      const py::object said =
+          s.callbacks.after_layer(s.step, layer, arrays.take(StackedArrays::Layers::kOne));
       if (said.is_none()) return;
       s.change = change_from(said, config().H, s.N);
       s.again = true;

@@ -16,9 +16,9 @@ namespace buoy::python {
 
 // What to keep of a step. Arrays of attention have one entry for each of `layers`.
 struct WatchSettings {
-  std::vector<Index> layers;  // ascending; whose attention is measured
-  bool column_sums = false;   // of all rows of the pass, and of those that are read
-  bool rows = false;          // argmax, weight and entropy of the rows that are read
+  std::vector<Index> layers;               // ascending; whose attention is measured
+  bool column_sums = false;                // of all rows of the pass, and of those that are read
+  bool rows = false;                       // argmax, weight and entropy of the rows that are read
   std::vector<std::vector<Index>> masses;  // on these groups of key positions, of the rows that are read
   bool row_means = false, norms = false, qk_means = false;
   std::vector<Index> pattern_layers, pattern_heads;  // whole matrices; no heads: all
@@ -33,8 +33,8 @@ struct WatchSettings {
 // Python functions, or None. They are called on the thread that computes, with the GIL.
 struct WatchCallbacks {
   pybind11::object before_layer;  // (step, layer, tokens) → None or (key_bias, head_gain), each may be None
-  pybind11::object after_layer;   // (step, layer, arrays) → the same: the layer then runs again with it, once
-  pybind11::object after_step;    // (dict of all that was kept); the model is free while it runs
+  pybind11::object after_layer;  // (step, layer, arrays) → the same: the layer then runs again with it, once
+  pybind11::object after_step;   // (dict of all that was kept); the model is free while it runs
 };
 
 // Wants a generation to stop; it does before its next pass. Any thread may ask.

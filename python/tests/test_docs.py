@@ -1,5 +1,6 @@
 """What docs/python.md and the notebooks show runs, and docs/python_api.md is what the docstrings say."""
 import contextlib
+import importlib.util
 import io
 import os
 import re
@@ -28,6 +29,14 @@ class Docs(unittest.TestCase):
 
     def test_reference_is_what_the_docstrings_say(self):
         done = subprocess.run([sys.executable, "-B", SOURCE / "tools" / "python_api", "--check"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_notebooks_give_what_they_show(self):
+        names = ["attention_floating", "your_own"]
+        if all(importlib.util.find_spec(name) for name in ("torch", "transformers")):
+            names.append("recording_transformers")
+        notebooks = [SOURCE / "python" / "notebooks" / f"{name}.ipynb" for name in names]
+        done = subprocess.run([sys.executable, "-B", SOURCE / "tools" / "run_notebook", "--check", *notebooks], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_everything_public_is_said_and_stubbed(self):
