@@ -10,6 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }; }
 
+unset PYTHONPATH PYTHONHOME  # or another package would be tested than the one installed
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INDEX=1 PIP_NO_INPUT=1
 quietly "$python" -m pip wheel "$source" --no-deps --no-cache-dir -w "$work/first" --config-settings "build-dir=$build"
 mv "$work/first" "$work/moved"
@@ -22,7 +23,7 @@ quietly "$work/venv/bin/python" -m pip show --files buoy
 grep -c 'buoy/share/buoy/models/mini-mdm' "$work/log" >/dev/null || { echo "the wheel has no models"; exit 1; }
 installed=$("$work/venv/bin/python" -c 'import buoy, os; print(os.path.dirname(buoy.__file__))')
 case "$installed" in "$work"/venv/*) ;; *) echo "buoy was imported from $installed"; exit 1 ;; esac
-if grep -rl -- "$source" "$installed" --include='*.so' --include='*.py' >"$work/found"; then
+if grep -rl --include='*.so' --include='*.py' -- "$source" "$installed" >"$work/found"; then
   echo "the wheel knows the source tree: $(tr '\n' ' ' <"$work/found")"
   exit 1
 fi
@@ -36,6 +37,6 @@ cp -r "$source/python/tests" "$work/tests"
 [ ${#tests[@]} -gt 0 ] || for file in "$work"/tests/test_*.py; do tests+=("$(basename "$file" .py)"); done
 cd "$work/tests"
 for test in "${tests[@]}"; do
-  BUOY_SOURCE=$source "$work/venv/bin/python" -B -m unittest "$test" 2>"$work/log" || { cat "$work/log"; exit 1; }
+  BUOY_SOURCE=$source "$work/venv/bin/python" -B -m unittest discover -p "$test.py" 2>"$work/log" || { cat "$work/log"; exit 1; }
   echo "$test: $(tail -3 "$work/log" | tr '\n' ' ')"
 done

@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 import torch
 
 from . import _core
+from .bridge import Mask, block_of, check_positions, wanted_of
 
-Mask = Union[str, "tuple[str, int]", "tuple[str, int, int]"]
-_STATS = ("column_sums", "rows", "masses", "row_means", "norms", "qk_means", "pattern")
 
 
 class Attended(NamedTuple):
@@ -67,14 +66,12 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask = "f
     # [batch, positions, heads, head size]: models that project first and split then have it in this order already.
     rows_q, rows_k, rows_v = (_rows(tensor) for tensor in (q, k, v))
     out = torch.empty_like(rows_q)
-    block, offset = _block(mask)
-    first = k.shape[2] - q.shape[2]
-    if first < 0 and block:
-        raise _core.UsageError(f"q has {q.shape[2]} positions and k {k.shape[2]}: with a mask queries are the last positions of k")
-    wanted = _wanted(stats, rows, masses)
+    block, offset = block_of(mask)
+    first = check_positions(q.shape[2], k.shape[2], block)
+    wanted = wanted_of(stats, rows, masses)
     bias = None if key_bias is None else _bias(key_bias, q.shape[0])
     stream, cuda_stream = _streams(q)
-    found = _core.attention(rows_q, rows_k, rows_v, out, stream, block, offset, max(first, 0), bias, wanted, cuda_stream)
+    found = _core.attention(rows_q, rows_k, rows_v, out, stream, block, offset, first, bias, wanted, cuda_stream)
     return Attended(out.transpose(1, 2), found)
 
 
@@ -82,35 +79,6 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor:
     """[batch, positions, heads, head size], contiguous, and where wide loads may begin."""
     made = tensor.transpose(1, 2).contiguous()
     return made.clone() if made.data_ptr() % 16 else made
-
-
-def _block(mask: Mask) -> tuple[int, int]:
-    if mask == "full":
-        return 0, 0
-    if mask == "causal":
-        return 1, 0
-    if isinstance(mask, tuple) and len(mask) in (2, 3) and mask[0] == "block" and all(isinstance(one, int) for one in mask[1:]):
-        size, offset = mask[1], mask[2] if len(mask) == 3 else 0
-        if size >= 1 and 0 <= offset < size:
-            return size, offset
-    raise _core.UsageError(f"mask is {mask!r}, expected \"full\", \"causal\", (\"block\", size) or (\"block\", size, offset)")
-
-
-def _wanted(stats: Sequence[str], rows: Iterable[int] | None, masses: Mapping[str, Sequence[int]] | None) -> dict[str, Any]:
-    names = [stats] if isinstance(stats, str) else list(stats)
-    for name in names:
-        if name not in _STATS:
-            raise _core.UsageError(f"stats holds {name!r}, expected some of {', '.join(_STATS)}")
-    if "masses" in names and masses is None:
-        raise _core.UsageError("stats: masses need groups of positions, as in masses={\"prompt\": range(10)}")
-    made: dict[str, Any] = {name: True for name in names if name != "masses"}
-    if masses is not None:
-        made["masses"] = [[int(position) for position in group] for group in masses.values()]
-    if rows is not None:
-        made["row_list"] = [int(row) for row in rows]
-        if not set(made) & {"rows", "row_means", "masses"}:
-            raise _core.UsageError("rows has no effect without stats rows, masses or row_means")
-    return made
 
 
 def _bias(key_bias: torch.Tensor, batch: int) -> list[np.ndarray]:
@@ -159,7 +127,7 @@ class Watched:
         self.calls: list[Call] = []
         self._model = model
         self._layers = None if layers is None else set(layers)
-        self._wanted = _wanted(stats, None, None)
+        self._wanted = wanted_of(stats, None, None)
         self._stats = [stats] if isinstance(stats, str) else list(stats)
         self._on_call = on_call
         self._counts: dict[int, int] = {}
