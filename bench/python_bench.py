@@ -12,7 +12,7 @@ import time
 
 import buoy
 
-FEW, MANY, ANSWER = 8, 40, 64
+FEW, MANY, ANSWER = 4, 20, 32
 
 
 def of_command(program, model, ids, steps):

@@ -37,6 +37,7 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Mask = "full", 
         array = np.asarray(array)
         if array.ndim != 4 or array.dtype != np.float32:
             raise _core.UsageError(f"{name}: got {array.dtype} {list(array.shape)}, expected float32 [batch, heads, positions, head size]")
+        check_sizes(name, array.shape)
         arrays.append(array)
     q, k, v = arrays
     usual = 1 / math.sqrt(max(q.shape[-1], 1))
@@ -51,6 +52,11 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Mask = "full", 
         bias = list(np.broadcast_to(np.asarray(key_bias, np.float32), (q.shape[0], k.shape[2])))
     found = _core.attention(rows_q, rows_k, rows_v, out, None, block, offset, first, bias, wanted_of(stats, rows, masses), 0)
     return out.transpose(0, 2, 1, 3), found
+
+
+def check_sizes(name: str, shape: Sequence[int]) -> None:
+    if 0 in shape:
+        raise _core.UsageError(f"{name}: got shape {list(shape)}, expected no size of 0")
 
 
 def check_positions(queries: int, keys: int, block: int) -> int:

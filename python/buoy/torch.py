@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from . import _core
-from .bridge import Mask, block_of, check_positions, wanted_of
+from .bridge import Mask, block_of, check_positions, check_sizes, wanted_of
 
 
 
@@ -57,6 +57,7 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask = "f
             raise _core.UsageError(f"{name}: got {type(tensor).__name__}, expected a torch.Tensor")
         if tensor.dim() != 4:
             raise _core.UsageError(f"{name}: got shape {list(tensor.shape)}, expected [batch, heads, positions, head size]")
+        check_sizes(name, tensor.shape)
         if tensor.requires_grad and torch.is_grad_enabled():
             raise _core.UsageError(f"{name}: wants a gradient, and this attention has none; use torch.no_grad()")
     q, k, v = q.detach(), k.detach(), v.detach()

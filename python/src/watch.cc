@@ -51,7 +51,7 @@ class StackedArrays {
     for (auto& [name, array] : arrays_) {
       Shape shape = array.shape;
       if (layers == Layers::kMany) shape.insert(shape.begin(), array.layers);
-      std::visit([&](auto& values) { made[name.c_str()] = to_array(std::move(values), shape); },
+      std::visit([&, key = name.c_str()](auto& values) { made[key] = to_array(std::move(values), shape); },
                  array.values);
     }
     arrays_.clear();
