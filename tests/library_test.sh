@@ -40,6 +40,14 @@ done
 (cd / && "$work/moved/bin/buoy" study --quick --only drift --limit 1 --gen-length 4 --steps 2 -m mini-mdm -o "$work/study" >"$work/output" 2>"$work/log") ||
   { cat "$work/log"; exit 1; }
 
+# So does the moved Python package, where it was built.
+for package in "$work"/moved/lib*/python3*/site-packages; do
+  [ -e "$package/buoy" ] || continue
+  (cd / && PYTHONPATH=$package /usr/bin/python3 -B -c 'import buoy; print(buoy.load("mini-mdm").generate([5, 6, 7], gen_length=4, steps=2).ids.size)' \
+    >"$work/output" 2>"$work/log") || { cat "$work/log"; exit 1; }
+  [ "$(cat "$work/output")" = 4 ] || { echo "the installed Python package generated $(cat "$work/output") tokens, expected 4"; exit 1; }
+done
+
 # add_subdirectory: the targets are there and configure; they are the same that were built above.
 program tree -DBUOY_TREE="$source" -DBUOY_CUDA=OFF
 cmake --build "$work/tree" --target help >"$work/log"

@@ -2,6 +2,7 @@
 #include "buoy/base/error.h"
 #include "buoy/compute/backend.h"
 #include "buoy/compute/card.h"
+#include "buoy/compute/foreign.h"
 
 namespace buoy {
 
@@ -18,6 +19,14 @@ int count_cards() {
 }
 
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& /*options*/) {
+  fail("{}", *cuda_problem());
+}
+
+void wait_for_stream(Backend& /*backend*/, std::uintptr_t /*stream*/) {
+  fail("{}", *cuda_problem());
+}
+
+void hold_stream_back(Backend& /*backend*/, std::uintptr_t /*stream*/) {
   fail("{}", *cuda_problem());
 }
 

@@ -3,11 +3,9 @@
 #include <algorithm>
 
 #include "buoy/base/error.h"
-#include "buoy/base/version.h"
+#include "buoy/engine/trace_source.h"
 #include "buoy/io/file_name.h"
-#include "buoy/io/hash.h"
 #include "buoy/io/json.h"
-#include "buoy/model/fingerprint.h"
 
 namespace buoy {
 namespace {
@@ -21,12 +19,6 @@ const ModelSettings& checked(const ModelSettings& settings, const RecordSettings
     fail("{}: has no tokenizer files, which a trace needs", directory.string());
   check_layers(record.layers, read_model_config(directory, settings.family).L);
   return settings;
-}
-
-std::string hash_of_text(const std::string& text) {
-  Hasher hasher;
-  hasher.add(text);
-  return hasher.hex();
 }
 
 WarningSink sink_of(RunObserver* observer) {
@@ -69,25 +61,8 @@ TracingModel::TracingModel(const ModelSettings& settings, const SamplerSettings&
     : model_(checked(settings, record), sink_of(observer)),
       prompt_(choose_prompt(prompt, model_.directory())),
       chat_(choose_chat_template(model_.directory(), prompt.chat, prompt.date)) {
-  Json described = {{"sampler", to_json(sampler, config())},
-                    {"template", prompt_.words.name()},
-                    {"template_hash", hash_of_text(prompt_.words.source())},
-                    {"chat_template", prompt_.chat.has_value()},
-                    {"backend", model_.backend().name()},
-                    {"record", to_json(record)}};
-  if (prompt_.chat && prompt_.chat->asks_for_date()) described["date"] = prompt_.chat->date();
-  if (config().told_family) described["family"] = config().family->key;
-  source_.emplace(
-      TraceSource{.model = model_.model(),
-                  .tokenizer = model_.tokenizer(),
-                  .sampler = sampler,
-                  .record = record,
-                  .name = model_.name(),
-                  .model_hash = fingerprint_model(model_.directory(), Checkpoint::open(model_.directory())),
-                  .tokenizer_hash = fingerprint_tokenizer(model_.directory()),
-                  .buoy_version = std::string(version()),
-                  .settings = described.dump(),
-                  .answer_end = prompt.answer_end});
+  source_.emplace(make_trace_source(model_, sampler, record, prompt_));
+  source_->answer_end = prompt.answer_end;
   if (observer != nullptr) source_->cancelled = [observer] { return observer->cancelled(); };
 }
 
@@ -106,8 +81,7 @@ TraceExample TracingModel::example(const QaItem& item, QueryPlace place) const {
 }
 
 TraceExample TracingModel::example(const std::string& prompt) const {
-  return {.prompt = tokenize_prompt(model_.tokenizer(), plain_prompt(prompt), chat_ ? &*chat_ : nullptr),
-          .item = {.id = "prompt", .question = prompt}};
+  return plain_example(model_.tokenizer(), prompt, chat_);
 }
 
 std::vector<Trace> TracingModel::trace(std::span<const QaItem> items, SampleStreams streams) const {

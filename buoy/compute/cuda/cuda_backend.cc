@@ -6,6 +6,7 @@
 #include "buoy/compute/cuda/memory.h"
 #include "buoy/compute/cuda/row_kernels.h"
 #include "buoy/compute/cuda/summary_kernel.h"
+#include "buoy/compute/foreign.h"
 
 namespace buoy {
 namespace cuda {
@@ -214,6 +215,15 @@ class CudaBackend : public Backend {
     return all;
   }
 
+  void wait_for(cudaStream_t stream) {
+    theirs_.record(stream);
+    theirs_.hold_back(queue_->start());
+  }
+  void hold_back(cudaStream_t stream) {
+    ours_.record(queue_->start());
+    ours_.hold_back(stream);
+  }
+
   void milestone() override { queue_->start(); }
   void synchronize() override { queue_->wait(); }
   Index take_peak_bytes() override { return pool_.take_peak_bytes(); }
@@ -266,13 +276,28 @@ class CudaBackend : public Backend {
   WeightLoader loader_{queue_};
   Gemms gemms_{queue_, pool_};
   CudaAttention attention_{device_, queue_, pool_};
+  Event theirs_, ours_;  // between our stream and another library's
 };
+
+CudaBackend& as_cuda(Backend& backend) {
+  auto* const cuda = dynamic_cast<CudaBackend*>(&backend);
+  check(cuda != nullptr, "streams are of the cuda backend");
+  return *cuda;
+}
 
 }  // namespace
 }  // namespace cuda
 
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
   return std::make_unique<cuda::CudaBackend>(options);
+}
+
+void wait_for_stream(Backend& backend, std::uintptr_t stream) {
+  cuda::as_cuda(backend).wait_for(reinterpret_cast<cudaStream_t>(stream));
+}
+
+void hold_stream_back(Backend& backend, std::uintptr_t stream) {
+  cuda::as_cuda(backend).hold_back(reinterpret_cast<cudaStream_t>(stream));
 }
 
 }  // namespace buoy

@@ -1,0 +1,37 @@
+"""Buoy: an engine and laboratory for the attention of language models.
+
+    import buoy
+
+    model = buoy.load("mini-mdm")
+    print(model.generate("Question: Who wrote The Delmar Letters?\\nShort Answer:", gen_length=16, steps=8).text)
+    for step in model.run("Question: Who?", gen_length=8, record=["column_sums"]):
+        print(step.number, step.column_sums.shape)
+
+Numbers are defined in docs/definitions.md; docs/python.md tells more of this package.
+"""
+from ._core import Cancelled, Error, InternalError, UsageError, __version__
+from ._core import bundled_models as _bundled_models
+from .bridge import attention
+from .figure import Figure
+from .lab import (Result, analyze, command, evaluate, intervene, score, shuffle, stress, study, table, trace, verbs, world)
+from .model import Generation, Model, Tokenizer, load
+from .run import Change, Run, Step
+from .traces import Trace, analyses, read_trace, read_traces
+
+eval = evaluate  # as the command line calls it
+
+
+def models():
+    """Names of the models that come with Buoy.
+
+    Returns:
+        A sorted list, such as ``["mini-arm", "mini-mdm"]``.
+    """
+    return _bundled_models()
+
+
+__all__ = [
+    "Cancelled", "Change", "Error", "Figure", "Generation", "InternalError", "Model", "Result", "Run", "Step", "Tokenizer", "Trace",
+    "UsageError", "__version__", "analyses", "analyze", "attention", "command", "eval", "evaluate", "intervene", "load", "models", "read_trace", "read_traces",
+    "score", "shuffle", "stress", "study", "table", "trace", "verbs", "world"
+]

@@ -1,0 +1,45 @@
+"""Figures that show themselves in a notebook."""
+from __future__ import annotations
+
+import pathlib
+
+from . import _core
+
+
+class Figure:
+    """A figure of Buoy's: an SVG in a notebook, a file on request.
+
+    Attributes:
+        svg: The drawing.
+        caption: What it shows, in words.
+        csv: Its numbers, where they come with it.
+    """
+
+    def __init__(self, svg: str, caption: str = "", csv: str = "", drawn: _core.DrawnFigure | None = None):
+        self.svg = svg
+        self.caption = caption
+        self.csv = csv
+        self._drawn = drawn
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | pathlib.Path) -> None:
+        """Writes it as .svg, .png, .pdf, or its numbers as .csv."""
+        path = pathlib.Path(path)
+        kind = path.suffix[1:]
+        if kind == "csv":
+            path.write_text(self.csv)
+        elif kind == "svg":
+            path.write_text(self.svg)
+        elif self._drawn is not None:
+            path.write_bytes(self._drawn.render(kind))
+        else:
+            raise _core.UsageError(f"{path}: cannot be written as {kind!r}, expected svg or csv")
+
+    def __repr__(self) -> str:
+        return f"<buoy.Figure: {self.caption or 'no caption'}>"
+
+
+def from_drawn(drawn: _core.DrawnFigure) -> Figure:
+    return Figure(drawn.render("svg").decode(), drawn.caption, drawn.csv, drawn)

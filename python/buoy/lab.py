@@ -1,0 +1,289 @@
+"""The laboratory: the verbs of the command line as functions, with the same names and the same files.
+
+A verb runs as a process of its own (``python -m buoy VERB …``): it is resumable, Ctrl-C ends it with all that was stored, and
+nothing of it is left in this one. Options are spelled as in C++ and JSON, ``gen_length=32`` for ``--gen-length 32``.
+"""
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import Any, Iterable
+
+from . import _core
+from .figure import Figure
+from .model import Model
+from .tables import read_csv
+from .traces import Trace, read_trace, read_traces
+
+_FAILED, _USAGE, _INTERRUPTED = 1, 2, 130
+
+
+@functools.lru_cache(maxsize=None)
+def verbs() -> dict[str, dict[str, Any]]:
+    """The verbs of the command line: name, summary, options with their help, and actions of verbs that have some."""
+    return {verb["name"]: verb for verb in _core.verbs()}
+
+
+def _python_name(option: dict[str, Any]) -> str:
+    return option["name"].lstrip("-").replace("-", "_")
+
+
+def _arguments(path: tuple[str, ...], given: Iterable[Any], options: dict[str, Any]) -> list[str]:
+    """The words of a command line. Raises UsageError for options that the verb does not have."""
+    verb = verbs().get(path[0])
+    if verb is None:
+        raise _core.UsageError(f"there is no verb {path[0]!r}, expected one of {', '.join(verbs())}")
+    for name in path[1:]:
+        verb = next((action for action in verb["actions"] if action["name"] == name), None)
+        if verb is None:
+            raise _core.UsageError(f"{path[0]} has no action {name!r}")
+    known = {_python_name(option): option for option in verb["options"] if not option["positional"]}
+    words = list(path)
+    for name, value in options.items():
+        option = known.get(name)
+        if option is None:
+            raise _core.UsageError(f"{' '.join(path)} has no option {name}, expected some of {', '.join(sorted(known))}")
+        if value is None or value is False:
+            continue
+        if not option["argument"]:
+            if value is not True:
+                raise _core.UsageError(f"{name} is {value!r}, expected True or False")
+            words.append(option["name"])
+            continue
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            words.append(f"{option['name']}={_word(name, one)}")
+    places = [_word("argument", one) for one in given]
+    return words + (["--", *places] if any(place.startswith("-") for place in places) else places)
+
+
+def _word(name: str, value: Any) -> str:
+    value = value.directory if isinstance(value, Model) else value
+    if isinstance(value, bool) or not isinstance(value, (str, int, float, os.PathLike)):
+        raise _core.UsageError(f"{name} is {value!r}, expected text or a number")
+    word = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if "\0" in word:
+        raise _core.UsageError(f"{name} holds a zero byte")
+    return word
+
+
+def _environment() -> dict[str, str]:
+    """The child imports this very package, wherever it was found."""
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    there = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": home if not there else home + os.pathsep + there}
+
+
+def _run(words: list[str], quiet: bool) -> str:
+    """Runs the command and returns what it printed. Its remarks are passed on while it works, unless quiet."""
+    child = subprocess.Popen([sys.executable, "-P", "-m", "buoy", *words] if sys.version_info >= (3, 11) else
+                             [sys.executable, "-m", "buoy", *words],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                             encoding="utf-8", errors="replace", env=_environment(), start_new_session=True)
+    remarks: list[str] = []
+
+    def listen() -> None:
+        for line in child.stderr:
+            remarks.append(line.rstrip("\n"))
+            if not quiet and not line.startswith("buoy: warning: ") and child.poll() is None:
+                print(line, end="", file=sys.stderr, flush=True)
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    try:
+        printed = child.stdout.read()
+        code = child.wait()
+    except BaseException:  # Ctrl-C: what is stored stays, and the same call goes on after it
+        child.send_signal(signal.SIGINT)
+        child.wait()
+        raise
+    finally:
+        listener.join()
+        child.stdout.close()
+        child.stderr.close()
+    _complain(code, remarks)
+    return printed
+
+
+def _complain(code: int, remarks: list[str]) -> None:
+    if code == 0:
+        return
+    said = [line.removeprefix("buoy: ") for line in remarks if line.startswith("buoy: ")]
+    line = said[-1] if said else f"the command ended with code {code}: {' '.join(remarks[-3:])}"
+    if code == _USAGE:
+        raise _core.UsageError(line)
+    if code == _INTERRUPTED:
+        raise _core.Cancelled(line)
+    raise _core.Error(line)
+
+
+def command(verb: str, *arguments: Any, quiet: bool = True, **options: Any) -> str:
+    """Runs a verb of the command line and returns what it printed.
+
+        buoy.command("inspect", model="mini-mdm")
+        buoy.command("index add", "micro.db", "data/micro_test.jsonl")
+
+    Args:
+        verb: The verb, with its action where it has some.
+        *arguments: What the command line takes without a name.
+        quiet: Whether its remarks and progress stay unseen.
+        **options: Its options; True sets a flag, a list gives an option several times.
+
+    Raises:
+        UsageError: Options that there are not or that make no sense.
+        Error: The work failed; the message is the command's one line.
+    """
+    return _run(_arguments(tuple(verb.split()), arguments, options), quiet)
+
+
+class Result:
+    """What a run left in its folder: tables, figures, the page.
+
+    Attributes:
+        path: The folder.
+        text: What the command printed.
+    """
+
+    def __init__(self, path: pathlib.Path, text: str):
+        self.path = path
+        self.text = text
+
+    @property
+    def tables(self) -> list[str]:
+        """Names for :meth:`table`."""
+        return sorted(path.stem for path in self.path.glob("*.csv"))
+
+    def table(self, name: str) -> Any:
+        """A CSV file of the run as a DataFrame (a dict of arrays without pandas): docs say its columns."""
+        path = self.path / f"{name}.csv"
+        if not path.exists():
+            raise _core.Error(f"{self.path}: has no table {name!r}, expected one of {', '.join(self.tables)}")
+        return read_csv(path.read_text())
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """The figures by name."""
+        made = {}
+        for path in sorted((self.path / "figures").glob("*.svg")):
+            numbers = path.with_suffix(".csv")
+            made[path.stem] = Figure(path.read_text(), path.stem.replace("_", " "), numbers.read_text() if numbers.exists() else "")
+        return made
+
+    def json(self, name: str) -> Any:
+        """A JSON file of the run."""
+        return json.loads((self.path / f"{name}.json").read_text())
+
+    @property
+    def page(self) -> pathlib.Path:
+        """report.html."""
+        return self.path / "report.html"
+
+    def __repr__(self) -> str:
+        return f"<buoy.Result in {self.path}: {', '.join(self.tables)}>"
+
+
+def _to_folder(verb: str, output: Any, arguments: Iterable[Any], quiet: bool, options: dict[str, Any]) -> Result:
+    text = _run(_arguments((verb,), arguments, {**options, "output": output}), quiet)
+    lines = text.strip().splitlines()
+    # --new may have begun beside the folder that was asked for: the last line says where.
+    said = pathlib.Path(lines[-1]).parent if lines and lines[-1].endswith("report.html") else pathlib.Path(output)
+    return Result(said if said.is_dir() else pathlib.Path(output), text)
+
+
+def evaluate(output: Any, *, quiet: bool = False, **options: Any) -> Result:
+    """Question answering with and without passages: ``buoy eval``. Tables: scores, and with ``trace=True`` attention.
+
+        buoy.evaluate("eval", model="mini-mdm", limit=20, steps=16).table("scores")
+
+    Broken off, the same call goes on where it stopped. Also called ``buoy.eval``.
+    """
+    return _to_folder("eval", output, (), quiet, options)
+
+
+def stress(output: Any, stressors: Any = (), *, quiet: bool = False, **options: Any) -> Result:
+    """The same questions under growing stress: ``buoy stress``.
+
+        buoy.stress("stress", ["irrelevant=0,5", "gold-position"], model="mini-mdm", limit=20)
+    """
+    return _to_folder("stress", output, _listed(stressors), quiet, options)
+
+
+def intervene(output: Any, interventions: Any = (), *, quiet: bool = False, **options: Any) -> Result:
+    """Questions under interventions, each beside its control: ``buoy intervene``.
+
+        buoy.intervene("intervene", ["mask-bos", "mask-anchors=5"], limit=20)
+    """
+    return _to_folder("intervene", output, _listed(interventions), quiet, options)
+
+
+def _listed(given: Any) -> list[Any]:
+    return [given] if isinstance(given, (str, os.PathLike)) else list(given)
+
+
+def study(output: Any, *, quiet: bool = False, **options: Any) -> Result:
+    """Traces, answers, stress, interventions, and verdicts on claims: ``buoy study``. Tables: summaries, samples, questions, claims.
+
+        buoy.study("study", model=["mini-mdm", "mini-arm"], limit=12).table("claims")
+    """
+    return _to_folder("study", output, (), quiet, options)
+
+
+def analyze(traces: Any, output: Any = None, *, quiet: bool = False, **options: Any) -> Result:
+    """From traces to tables and figures: ``buoy analyze``.
+
+    Args:
+        traces: :class:`Trace` objects of one model, paths, or directories of them; one or a list.
+        output: The folder; None: one that goes with the process's temporary files.
+    """
+    given = [traces] if isinstance(traces, (Trace, str, os.PathLike)) else list(traces)
+    output = tempfile.mkdtemp(prefix="buoy-") + "/analysis" if output is None else output
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for at, one in enumerate(given):
+            if isinstance(one, Trace):
+                paths.append(os.path.join(folder, f"{at:06}.npz"))
+                one.save(paths[-1])
+            else:
+                paths.append(os.fspath(one))
+        return _to_folder("analyze", output, paths, quiet, options)
+
+
+def trace(output: Any, *, quiet: bool = False, **options: Any) -> list[Trace]:
+    """Records the questions of a dataset, or prompts: ``buoy trace``. Returns the traces.
+
+        buoy.trace("traces", data="data/micro_test.jsonl", limit=5, steps=16)
+    """
+    _run(_arguments(("trace",), (), {**options, "output": output}), quiet)
+    return [read_trace(output)] if os.path.isfile(output) else read_traces(output)
+
+
+def shuffle(model: Any, output: Any, *, quiet: bool = True, **options: Any) -> pathlib.Path:
+    """Writes a checkpoint's shuffled twin: ``buoy shuffle``. Returns where it is."""
+    _run(_arguments(("shuffle",), (), {**options, "model": model, "output": output}), quiet)
+    return pathlib.Path(output)
+
+
+def world(*, quiet: bool = True, **options: Any) -> list[dict[str, Any]]:
+    """Questions about worlds that do not exist: ``buoy world``. Returns the items."""
+    return [json.loads(line) for line in _run(_arguments(("world",), (), options), quiet).splitlines() if line]
+
+
+def table(*runs: Any, quiet: bool = True, **options: Any) -> Any:
+    """Runs of eval (folders, or results of :func:`evaluate`) as one table: ``buoy table``. A ``format`` gives text instead."""
+    return _printed("table", [run.path if isinstance(run, Result) else run for run in runs], quiet, options)
+
+
+def score(*predictions: Any, quiet: bool = True, **options: Any) -> Any:
+    """Scores answers that another program gave: ``buoy score``. Returns a table; a ``format`` gives text instead."""
+    return _printed("score", predictions, quiet, options)
+
+
+def _printed(verb: str, arguments: Iterable[Any], quiet: bool, options: dict[str, Any]) -> Any:
+    text = _run(_arguments((verb,), arguments, {"format": "csv", **options}), quiet)
+    return text if "format" in options else read_csv(text)

@@ -1,0 +1,265 @@
+"""Models: loading, passes, generation, text."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import warnings
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from . import _core
+from .run import Change, Record, Run
+
+if TYPE_CHECKING:
+    from .traces import Trace
+
+#: Text, token ids, or messages of a conversation.
+Prompt = "str | Sequence[int] | np.ndarray | Sequence[Mapping[str, str]]"
+
+
+def load(model: str = "mini-mdm", *, device: str = "auto", dtype: str = "auto", threads: int = 0, family: str = "") -> Model:
+    """Loads a model.
+
+    Args:
+        model: A bundled model (see :func:`models`), a checkpoint directory, or a Hub name (``"ORG/NAME"``) that lies in the
+            local Hugging Face cache (``HF_HUB_CACHE``, ``HF_HOME``, ``~/.cache/huggingface``). Nothing is downloaded.
+        device: ``"auto"`` (a card where there is one), ``"cpu"``, ``"cuda"`` or ``"reference"`` (slow, exact).
+        dtype: ``"auto"``, ``"f32"`` or ``"bf16"`` (cuda only).
+        threads: Of the cpu; 0 means all cores. Results do not depend on it.
+        family: What the model is, whatever its config.json says.
+
+    Raises:
+        Error: The checkpoint is not there or has problems; all of them are listed.
+        UsageError: A device or type that makes no sense.
+    """
+    return Model(_core.load(str(model), device, dtype, threads, family, lambda line: warnings.warn(line, stacklevel=3)))
+
+
+@dataclasses.dataclass
+class Generation:
+    """What a model wrote.
+
+    Attributes:
+        tokens: The whole sequence, ``[N] int32``: prompt, then what was generated.
+        prompt_length: How many of them are the prompt.
+        ids: What was generated, ``[G] int32``; a view of ``tokens``.
+        text: The same as text, up to the first EOS; None for a model without a tokenizer.
+        steps: Passes of the model.
+        commit_step: ``[G] int64``, the pass that wrote each token, from 0; -1 where none did.
+        confidence: ``[G] float64``, what the sampler ranked or drew by.
+    """
+    tokens: np.ndarray
+    prompt_length: int
+    text: str | None
+    steps: int
+    commit_step: np.ndarray
+    confidence: np.ndarray
+
+    @property
+    def ids(self) -> np.ndarray:
+        return self.tokens[self.prompt_length:]
+
+    def __str__(self) -> str:
+        return self.text if self.text is not None else " ".join(map(str, self.ids))
+
+
+class Tokenizer:
+    """Text to token ids and back, as the model's own tokenizer does it."""
+
+    def __init__(self, core: _core.Model):
+        self._core = core
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> np.ndarray:
+        """Token ids of a text, ``[N] int32``; with the special tokens (BOS) that the tokenizer adds, or without."""
+        return self._core.encode(text, add_special_tokens)
+
+    def decode(self, ids: Any, skip_special_tokens: bool = False) -> str:
+        """Text of token ids. Raises Error for an id outside the vocabulary."""
+        return self._core.decode(ids, skip_special_tokens)
+
+    def tokens(self, ids: Any) -> list[str]:
+        """Each token by itself, as a label."""
+        return self._core.token_texts(ids)
+
+    def apply_chat_template(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = True,
+                            tokenize: bool = False, date: str = "2024-07-26") -> str | np.ndarray:
+        """A conversation as the prompt that the model was trained on.
+
+        Args:
+            messages: ``[{"role": "user", "content": "…"}, …]``.
+            add_generation_prompt: Whether it ends where the assistant's answer begins.
+            tokenize: Token ids instead of text.
+            date: For templates that ask for the day: a prompt must not depend on when it is made.
+        """
+        text = self._core.render_chat(json.dumps(list(messages)), add_generation_prompt, date)
+        return self._core.encode(text, False) if tokenize else text
+
+    @property
+    def has_chat_template(self) -> bool:
+        return self._core.has_chat_template()
+
+    def __len__(self) -> int:
+        return self._core.vocab_size()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("bos_id", "eos_id", "mask_id", "pad_id"):
+            return self._core.special_ids()[name]
+        raise AttributeError(f"Tokenizer has no attribute {name!r}")
+
+
+class Model:
+    """A model ready to use. Made by :func:`load`.
+
+    One thread computes at a time; others wait for it. A process that was forked after a model computed cannot compute.
+    """
+
+    def __init__(self, core: _core.Model):
+        self._core = core
+        self._config = core.config()
+
+    @property
+    def name(self) -> str:
+        """What it is called in figures and files."""
+        return self._core.name()
+
+    @property
+    def directory(self) -> str:
+        """Where its checkpoint lies."""
+        return self._core.directory()
+
+    @property
+    def device(self) -> str:
+        """Where it computes: "cpu, f32, 2 threads"."""
+        return self._core.device()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """family, writing, sampler, mask, layers, heads, key_heads, head_size, width, mlp_width, vocabulary, context, mask_id, eos_ids."""
+        return dict(self._config)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Raises Error where the checkpoint has none."""
+        if not self._core.has_tokenizer():
+            raise _core.Error(f"{self.directory}: has no tokenizer files")
+        return Tokenizer(self._core)
+
+    def __repr__(self) -> str:
+        return f"<buoy.Model {self.name}: {self._config['family']}, {self._config['layers']} layers, on {self.device}>"
+
+    def prompt_ids(self, prompt: Prompt, chat: bool | None = None) -> np.ndarray:
+        """Token ids of a prompt.
+
+        Args:
+            prompt: Text (one user message where the model has a chat template), messages, or ids, which stay as they are.
+            chat: Whether text goes into the chat template; None: where there is one.
+        """
+        if isinstance(prompt, str):
+            return self._core.encode_prompt(prompt, chat)
+        if not isinstance(prompt, (bytes, bytearray)) and hasattr(prompt, "__len__") and len(prompt) and isinstance(prompt[0], Mapping):
+            return self._core.encode(self._core.render_chat(json.dumps(list(prompt)), True, "2024-07-26"), False)
+        if chat is not None:
+            raise _core.UsageError("chat has no effect on token ids")
+        return prompt
+
+    def forward(self, ids: Any, *, attentions: bool = False, hidden: bool = False) -> np.ndarray | dict[str, np.ndarray]:
+        """One pass over a sequence.
+
+        Args:
+            ids: Token ids: a list, an array, or anything that speaks DLPack.
+            attentions: All weights too; only where they stay under the memory limit.
+            hidden: The residual stream at every depth too, the last one after the final norm.
+
+        Returns:
+            Logits ``[T, V] float32``; with ``attentions`` or ``hidden`` a dict with ``logits``, ``attentions [L, H, T, T]`` and
+            ``hidden [L + 1, T, E]``.
+        """
+        made = self._core.forward(ids, attentions, hidden)
+        return made if attentions or hidden else made["logits"]
+
+    def generate(self, prompt: Prompt | Sequence[Prompt], *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None,
+                 **settings: Any) -> Generation | list[Generation]:
+        """Continues a prompt with the sampler of the model's family.
+
+        Args:
+            prompt: Text, ids or messages; a list of texts or of ids is answered in one batch.
+            sampler: Settings as a dict, for those who keep them; ``settings`` come on top.
+            chat: See :meth:`prompt_ids`.
+            **settings: As on the command line: gen_length, steps, block_length, temperature, seed, remasking, threshold, alg, …
+                (docs/sampling.md). One without effect on this model is an error.
+
+        Returns:
+            A :class:`Generation`, or a list of them for a list of prompts. Ctrl-C stops it before its next pass.
+        """
+        many = _is_batch(prompt)
+        ids = [self.prompt_ids(one, chat) for one in (prompt if many else [prompt])]
+        made = [self._generation(one) for one in self._core.generate(ids, _settings(sampler, settings))]
+        return made if many else made[0]
+
+    def run(self, prompt: Prompt, *, record: Record = (), layers: Iterable[int] | None = None, heads: Iterable[int] | None = None,
+            masses: Mapping[str, Sequence[int]] | None = None, change: Callable[..., Change | None] | None = None,
+            hooks: Mapping[str, Callable[..., Change | None]] | None = None, sampler: Mapping[str, Any] | None = None,
+            chat: bool | None = None, **settings: Any) -> Run:
+        """Generates step by step, and records.
+
+            for step in model.run(prompt, steps=16, record=["column_sums", "blocks.5.attn.hook_pattern"]):
+                print(step.number, step.column_sums[5, 3].argmax(), step["blocks.5.attn.hook_pattern"].shape)
+
+        The next step is computed when it is asked for; leaving the loop ends the generation.
+
+        Args:
+            prompt: Text, ids or messages.
+            record: What to keep of every step: ``column_sums``, ``rows``, ``masses``, ``row_means``, ``norms``, ``qk_means``,
+                ``pattern``, ``states``, ``logits``, ``residual``; names as TransformerLens has them
+                (``blocks.5.attn.hook_pattern``, with ``*`` and ``?``; :meth:`hook_names` lists them); or a function from such a
+                name to True or False.
+            layers: Which layers the short names mean; None: all.
+            heads: Which heads whole patterns are kept of; None: all.
+            masses: Groups of key positions by name: the attention that read rows pay to each.
+            change: Called before every layer's attention as ``change(step, layer, tokens)``; returns a :class:`Change` or None.
+            hooks: ``{name: function(value, hook)}``, called when a layer has been measured. A function that returns a
+                :class:`Change` has the layer's attention computed again with it, once.
+            sampler, chat, **settings: See :meth:`generate`.
+
+        Returns:
+            A :class:`Run`, an iterator over :class:`Step`; its ``result`` is the :class:`Generation` when it is over.
+        """
+        return Run(self, self.prompt_ids(prompt, chat), _settings(sampler, settings), record=record, layers=layers, heads=heads,
+                   masses=masses, change=change, hooks=hooks)
+
+    def hook_names(self) -> list[str]:
+        """All names that ``record`` and ``hooks`` of :meth:`run` know, in the order of the pass."""
+        from .run import hook_names
+        return hook_names(self._config["layers"])
+
+    def trace(self, prompt: str, *, chat: bool | None = None, record: Sequence[str] | None = None, record_steps: str | None = None,
+              layers: str | None = None, per_head: bool | None = None, **settings: Any) -> Trace:
+        """Generates from a text and records it as a trace (docs/trace.md).
+
+        Args:
+            prompt: Plain text; :func:`trace` records datasets.
+            record: Some of received, flow, answer, qk, keys; None: all but keys.
+            record_steps: "all", "every:4", or "0,3,7".
+            layers: "all", or "0,4-7".
+            per_head: Whether received attention is kept head by head at every step.
+            **settings: See :meth:`generate`.
+        """
+        from .traces import Trace
+        wanted = {"record": record, "record_steps": record_steps, "layers": layers, "per_head": per_head}
+        return Trace(_core.trace_prompt(self._core, prompt, chat, settings, wanted))
+
+    def _generation(self, made: dict[str, Any]) -> Generation:
+        text = self._core.answer_text(made["tokens"][made["prompt_length"]:]) if self._core.has_tokenizer() else None
+        return Generation(text=text, **made)
+
+
+def _settings(sampler: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {**(sampler or {}), **settings}
+
+
+def _is_batch(prompt: Any) -> bool:
+    """A list of prompts, and not one prompt of ids or messages."""
+    if isinstance(prompt, str) or not isinstance(prompt, (list, tuple)) or not prompt:
+        return False
+    return not isinstance(prompt[0], (int, np.integer, Mapping))

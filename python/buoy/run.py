@@ -1,0 +1,396 @@
+"""Generation step by step: what is recorded, under which names, and how callbacks change attention."""
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import fnmatch
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, Union
+
+import numpy as np
+
+from . import _core
+
+if TYPE_CHECKING:
+    from .model import Generation, Model
+
+Record = Union[str, Sequence[str], Callable[[str], bool]]
+
+# What can be kept of a layer's attention: the short name, the end of its long name, and the arrays that come of it.
+_ATTENTION = {
+    "column_sums": ("attn.hook_column_sums", ("column_sums", "column_sums_read")),
+    "rows": ("attn.hook_rows", ("row_argmax", "row_max_weight", "row_entropy")),
+    "masses": ("attn.hook_masses", ("masses",)),
+    "row_means": ("attn.hook_row_means", ("row_means",)),
+    "norms": ("attn.hook_norms", ("output_norm", "uniform_norm", "value_norms")),
+    "qk_means": ("attn.hook_qk_means", ("score_means", "cosine_means", "norm_means", "key_norms")),
+    "pattern": ("attn.hook_pattern", ("pattern",)),
+    "states": ("attn.hook_rot_q", ("query_states",)),
+}
+# Names of TransformerLens that share what is measured.
+_ALIASES = {"attn.hook_rot_k": ("states", ("key_states",))}
+_ENDS = {end: (short, arrays) for short, (end, arrays) in _ATTENTION.items()} | _ALIASES
+_SHORT = (*_ATTENTION, "logits", "residual")
+
+
+def hook_names(layers: int) -> list[str]:
+    names = ["hook_embed"]
+    for layer in range(layers):
+        names.append(f"blocks.{layer}.hook_resid_pre")
+        names += [f"blocks.{layer}.{end}" for end in _ENDS]
+        names.append(f"blocks.{layer}.hook_resid_post")
+    return names[:-1] + ["ln_final.hook_normalized", "hook_logits"]
+
+
+def _meaning(name: str, layers: int) -> tuple[str, int, tuple[str, ...]]:
+    """What a long name stands for: the short name, the layer or depth, and the arrays."""
+    if name == "hook_logits":
+        return "logits", 0, ("logits",)
+    if name in ("hook_embed", "ln_final.hook_normalized"):
+        return "residual", 0 if name == "hook_embed" else layers, ("residual",)
+    _, layer, end = name.split(".", 2)
+    if end in _ENDS:
+        short, arrays = _ENDS[end]
+        return short, int(layer), arrays
+    return "residual", int(layer) + (end == "hook_resid_post"), ("residual",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """How a layer's attention is to be changed.
+
+    Attributes:
+        key_bias: Added to the scores before the softmax, ``[N]`` or ``[H, N]``; ``-inf`` hides a key.
+        head_gain: Scales the output of every head, ``[H]``; 0 cuts it.
+    """
+    key_bias: Any = None
+    head_gain: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Hook:
+    """Where a hook function is called: name, step and layer, both from 0."""
+    name: str
+    step: int
+    layer: int
+
+
+class Step:
+    """What was kept of one step of a generation.
+
+    Arrays of attention have one entry for each recorded layer first (``layers`` says which); ``T`` are the rows of the pass, from
+    position ``first_row`` on, ``rows`` those whose logits were read, at ``read_positions``.
+
+    Attributes:
+        number: Of the step, from 0.
+        tokens_before, tokens: The sequence before and after it, ``[N] int32``.
+        committed: Positions that it wrote.
+        read_positions: Positions whose rows' logits were read.
+        first_row: Position of the first row of the pass; above 0 where earlier ones are cached.
+        layers: Recorded layers of the short names.
+        column_sums, column_sums_read: ``[layers, H, N]``, the attention each key receives from all rows and from read rows.
+        row_argmax, row_max_weight, row_entropy: ``[layers, H, rows]``.
+        masses: ``[layers, H, rows, groups]``.
+        row_means: ``[layers, rows, N]``, mean over heads.
+        output_norm, uniform_norm, value_norms: ``[layers, H]``, ``[layers, Hkv]``, ``[layers, Hkv, N]``.
+        score_means, cosine_means, norm_means, key_norms: ``[layers, H, N]``, the last ``[layers, Hkv, N]``.
+        pattern: ``[pattern layers, heads, T, N]``.
+        query_states, key_states: ``[state layers, H, T, D]`` and ``[state layers, Hkv, N, D]``, rotated.
+        logits: ``[rows, V]``.
+        residual: ``[depths, T, E]``.
+    """
+
+    def __init__(self, plan: _Plan, kept: dict[str, Any]):
+        self._plan = plan
+        self._kept = kept
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self._kept[name]
+        except KeyError:
+            raise AttributeError(f"step {self._kept['number']} has no {name!r}; recorded: {', '.join(sorted(self._kept))}") from None
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *self._kept, "layers"]
+
+    @property
+    def layers(self) -> list[int]:
+        return list(self._plan.watch.get("layers", []))
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays by name."""
+        return {name: value for name, value in self._kept.items() if isinstance(value, np.ndarray)}
+
+    def __getitem__(self, name: str) -> Any:
+        """What was recorded under a long name: an array, or a tuple of those that belong together."""
+        return self._plan.find(self._kept, name)
+
+    def keys(self) -> list[str]:
+        """The long names that were recorded."""
+        return list(self._plan.names)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {list(value.shape)}" for name, value in self.arrays.items())
+        return f"<buoy.Step {self._kept['number']}: {shapes}>"
+
+
+class _Plan:
+    """What record, layers, heads and masses come to: settings for the engine, and where each name is found."""
+
+    def __init__(self, config: Mapping[str, Any], record: Record, layers, heads, masses, hooks):
+        self.count = config["layers"]
+        self.watch: dict[str, Any] = {}
+        self.names: list[str] = []
+        every = range(self.count) if layers is None else _numbers(layers, "layers")
+        if masses is not None:
+            self.mass_names = list(masses)
+            self.watch["masses"] = _groups(masses)
+        wanted = self._expand(record, every, "record")
+        for name in (hooks or {}):
+            wanted += self._expand([name], every, "hooks")
+        if masses is not None and not any(name.endswith("hook_masses") for name in wanted):
+            wanted += self._expand(["masses"], every, "record")
+        known = {name: at for at, name in enumerate(hook_names(self.count))}
+        self.names = sorted(set(wanted), key=known.__getitem__)
+        self._fill(heads)
+
+    def _expand(self, record: Record, every: Iterable[int], what: str) -> list[str]:
+        known = hook_names(self.count)
+        # Masses are of groups: without any, patterns and functions do not mean them.
+        meant = [name for name in known if "masses" in self.watch or not name.endswith("hook_masses")]
+        if callable(record):
+            return [name for name in meant if record(name)]
+        found: list[str] = []
+        for one in [record] if isinstance(record, str) else record:
+            if not isinstance(one, str):
+                raise _core.UsageError(f"{what} holds {one!r}, expected names")
+            if one in _SHORT:
+                found += self._of_short(one, every)
+                continue
+            matching = [one] if one in known else fnmatch.filter(meant, one)
+            if not matching:
+                raise _core.UsageError(f"{what}: nothing is called {one!r}; expected one of {', '.join(_SHORT)}, or a name of "
+                                       "model.hook_names()")
+            found += matching
+        return found
+
+    def _of_short(self, short: str, every: Iterable[int]) -> list[str]:
+        if short == "logits":
+            return ["hook_logits"]
+        if short == "residual":
+            return ["hook_embed", *(f"blocks.{layer}.hook_resid_post" for layer in range(self.count - 1)), "ln_final.hook_normalized"]
+        for layer in every:
+            if not 0 <= layer < self.count:
+                raise _core.UsageError(f"layer {layer} was asked for, the model has {self.count}")
+        return [f"blocks.{layer}.{_ATTENTION[short][0]}" for layer in every]
+
+    def _fill(self, heads) -> None:
+        by_short: dict[str, set[int]] = {}
+        for name in self.names:
+            short, layer, _ = _meaning(name, self.count)
+            by_short.setdefault(short, set()).add(layer)
+        self.where = {short: sorted(layers) for short, layers in by_short.items()}
+        plain = [short for short in self.where if short not in ("pattern", "states", "logits", "residual")]
+        # One list of layers for all plain statistics: they are measured together.
+        together = sorted(set().union(*(self.where[short] for short in plain))) if plain else []
+        for short in plain:
+            self.where[short] = together
+            if short != "masses":
+                self.watch[short] = True
+        if "masses" in plain and "masses" not in self.watch:
+            raise _core.UsageError("record: masses need groups of positions, as in masses={\"prompt\": range(10)}")
+        self.watch["layers"] = together
+        self.watch["logits"] = "logits" in self.where
+        self.watch["pattern_layers"] = self.where.get("pattern", [])
+        self.watch["state_layers"] = self.where.get("states", [])
+        self.watch["residual_depths"] = self.where.get("residual", [])
+        if heads is not None:
+            if not self.watch["pattern_layers"]:
+                raise _core.UsageError("heads has no effect without a recorded pattern")
+            self.watch["pattern_heads"] = _numbers(heads, "heads")
+
+    def find(self, kept: Mapping[str, Any], name: str) -> Any:
+        if name not in self.names:
+            raise KeyError(f"{name!r} was not recorded; recorded: {', '.join(self.names)}")
+        short, layer, arrays = _meaning(name, self.count)
+        if short == "logits":
+            return kept["logits"]
+        at = self.where[short].index(layer)
+        found = tuple(kept[array][at] for array in arrays)
+        return found[0] if len(found) == 1 else found
+
+
+def _numbers(given: Iterable[int], what: str) -> list[int]:
+    try:
+        numbers = sorted({int(one) for one in given})
+    except (TypeError, ValueError):
+        raise _core.UsageError(f"{what} is {given!r}, expected whole numbers") from None
+    if not numbers:
+        raise _core.UsageError(f"{what} is empty")
+    return numbers
+
+
+def _groups(masses: Mapping[str, Sequence[int]]) -> list[list[int]]:
+    groups = [[int(position) for position in positions] for positions in masses.values()]
+    everything = [position for group in groups for position in group]
+    if any(position < 0 for position in everything):
+        raise _core.UsageError("masses: positions count from 0")
+    if len(everything) != len(set(everything)):
+        raise _core.UsageError("masses: a position stands in two groups")
+    return groups
+
+
+class _Exchange:
+    """Hands steps from the thread that computes to the one that asks. Neither runs ahead of the other."""
+
+    def __init__(self) -> None:
+        self.stop = _core.make_stop()
+        self.asked = threading.Semaphore(0)
+        self.ready = threading.Semaphore(0)
+        self.step: dict[str, Any] | None = None
+        self.raised: BaseException | None = None
+        self.result: dict[str, Any] | None = None
+        self.closed = False
+        self.thread: threading.Thread | None = None
+
+    def deliver(self, step: dict[str, Any]) -> None:
+        self.step = step
+        self.ready.release()
+        self.asked.acquire()
+
+    def close(self) -> None:
+        self.closed = True
+        self.stop.ask()
+        self.asked.release()
+        if self.thread is not None and self.thread is not threading.current_thread():
+            self.thread.join()
+
+
+_open: weakref.WeakSet[_Exchange] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """A thread that waits inside the engine must not see the interpreter go."""
+    for exchange in list(_open):
+        exchange.close()
+
+
+class Run(Iterator[Step]):
+    """A generation in steps: an iterator, and a context manager that ends it. Made by :meth:`Model.run`."""
+
+    def __init__(self, model: Model, ids: Any, settings: dict[str, Any], *, record, layers, heads, masses, change, hooks):
+        self._model = model
+        self._plan = _Plan(model.config, record, layers, heads, masses, hooks)
+        self._result: Generation | None = None
+        self._exchange = exchange = _Exchange()
+        core, plan = model._core, self._plan
+        before = None if change is None else _before(change)
+        after = None if not hooks else _after(hooks, plan)
+
+        def work() -> None:
+            try:
+                exchange.result = core.run([ids], settings, plan.watch, before, after, exchange.deliver, exchange.stop)
+            except _core.Cancelled:
+                pass
+            except BaseException as raised:  # it belongs to whoever asks for the next step
+                exchange.raised = raised
+            finally:
+                exchange.step = None
+                exchange.ready.release()
+
+        self._work = work
+
+    def __iter__(self) -> Run:
+        return self
+
+    def __next__(self) -> Step:
+        exchange = self._exchange
+        if exchange.closed:
+            raise StopIteration
+        if exchange.thread is None:
+            exchange.thread = threading.Thread(target=self._work, name="buoy run", daemon=True)
+            _open.add(exchange)
+            exchange.thread.start()
+        else:
+            exchange.asked.release()
+        try:
+            exchange.ready.acquire()
+        except BaseException:  # Ctrl-C
+            self.close()
+            raise
+        if exchange.step is not None:
+            return Step(self._plan, exchange.step)
+        self.close()
+        if exchange.raised is not None:
+            raise exchange.raised
+        if exchange.result is not None:
+            self._result = self._model._generation(exchange.result)
+        raise StopIteration
+
+    def close(self) -> None:
+        """Ends the generation; waits for the pass that is running."""
+        self._exchange.close()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        exchange = getattr(self, "_exchange", None)
+        if exchange is not None and not exchange.closed:
+            exchange.close()
+
+    @property
+    def result(self) -> Generation | None:
+        """What was written, when all steps are over; None before, and where the run was ended early."""
+        return self._result
+
+    def finish(self) -> Generation:
+        """Takes the remaining steps and returns what was written."""
+        for _ in self:
+            pass
+        if self._result is None:
+            raise _core.Error("the run was closed before its end")
+        return self._result
+
+
+def _pair(said: Any, where: str) -> tuple[Any, Any] | None:
+    if said is None:
+        return None
+    if not isinstance(said, Change):
+        raise TypeError(f"{where} returned {type(said).__name__}, expected None or buoy.Change")
+    return said.key_bias, said.head_gain
+
+
+def _before(change: Callable[..., Change | None]) -> Callable[..., Any]:
+    return lambda step, layer, tokens: _pair(change(step, layer, tokens), "change")
+
+
+def _after(hooks: Mapping[str, Callable[..., Change | None]], plan: _Plan) -> Callable[..., Any]:
+    by_layer: dict[int, list[tuple[str, tuple[str, ...], Callable[..., Any]]]] = {}
+    names = hook_names(plan.count)
+    for pattern, function in hooks.items():
+        chosen = [f"blocks.{layer}.{_ATTENTION[pattern][0]}" for layer in plan.where[pattern]] if pattern in _ATTENTION else \
+            fnmatch.filter(names, pattern)
+        for name in chosen:
+            short, layer, arrays = _meaning(name, plan.count)
+            if short in ("logits", "residual"):
+                raise _core.UsageError(f"hooks: {name!r} is no attention; record it and read it from the step")
+            by_layer.setdefault(layer, []).append((name, arrays, function))
+
+    def called(step: int, layer: int, kept: dict[str, np.ndarray]) -> Any:
+        answer = None
+        for name, arrays, function in by_layer.get(layer, ()):
+            value = tuple(kept[array] for array in arrays)
+            said = _pair(function(value[0] if len(value) == 1 else value, Hook(name, step, layer)), f"hook {name}")
+            answer = answer if said is None else said
+        return answer
+
+    return called

@@ -1,0 +1,45 @@
+// A loaded model as Python sees it: used by one thread at a time, whoever calls.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "buoy/engine/loaded_model.h"
+
+namespace buoy::python {
+
+// Who computes with a model. Others wait, without the GIL; whoever has it already (a callback of its own run)
+// is refused instead of waiting for itself.
+class Turn {
+ public:
+  // Throws Error on the thread that has it.
+  void take();
+  void leave();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable left_;
+  std::thread::id owner_;
+};
+
+struct Engine {
+  std::shared_ptr<const LoadedModel> loaded;
+  Turn turn;
+};
+
+// The model while work goes on. Made and destroyed without the GIL.
+class InUse {
+ public:
+  explicit InUse(Engine& engine);
+  ~InUse() { engine_.turn.leave(); }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+ private:
+  Engine& engine_;
+};
+
+}  // namespace buoy::python

@@ -1,0 +1,214 @@
+"""What users do wrong, threads, forks and Ctrl-C: an exception each, never a crash."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import buoy
+from helpers import GOLDENS, PROMPT
+
+
+def run(program, **options):
+    """A program of its own: a crash would end it with a signal."""
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120, **options)
+
+
+class WrongInput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = buoy.load(str(GOLDENS / "llada"))
+
+    def test_to_a_pass_is_told_by_place_and_kind(self):
+        for given, line in ((["a"], "expected integers"), ([[1, 2]], "got shape .1,2., expected one dimension"), ([1.5], "got float64, expected integers"),
+                            ([], "ids is empty"), ([-1], "-1 at 0 is no token id"), ([2**40], "is no token id"), (None, "ids: "), ({1}, "ids: "),
+                            ("text", "got text, expected token ids"), (np.array([1], np.uint64), "got uint64"), (np.array([True]), "got bool"),
+                            (np.zeros((2, 0), int), "expected one dimension"), (object(), "ids: ")):
+            with self.subTest(repr(given)), self.assertRaisesRegex(buoy.UsageError, line):
+                self.model.forward(given)
+
+    def test_outside_vocabulary_and_context_is_an_error(self):
+        with self.assertRaises(buoy.Error):
+            self.model.forward([self.model.config["vocabulary"]])
+        with self.assertRaises(buoy.Error):
+            self.model.forward([1] * (self.model.config["context"] + 1))
+        with self.assertRaisesRegex(buoy.UsageError, "outside the vocabulary"):
+            self.model.generate([self.model.config["vocabulary"]])
+
+    def test_to_generate_is_an_error(self):
+        for given in ([], [[]], b"bytes", 3, None, [["a"]], [1, "a"], [np.zeros((2, 2), int)]):
+            with self.subTest(repr(given)), self.assertRaises((buoy.Error, TypeError)):
+                self.model.generate(given, gen_length=2)
+
+    def test_of_the_wrong_type_is_a_type_error(self):
+        with self.assertRaises(TypeError):
+            buoy.load(3.5, threads="two")
+        with self.assertRaises(buoy.UsageError):
+            buoy.load("mini-mdm", threads=-1)
+
+    def test_is_never_a_crash_of_a_half_made_object(self):
+        for kind in (buoy._core.Model, buoy._core.Trace, buoy._core.DrawnFigure, buoy._core.Stop):
+            with self.subTest(kind), self.assertRaises(TypeError):
+                kind.__new__(kind)
+            with self.assertRaises(TypeError):
+                type("Mine", (kind,), {})()
+            with self.assertRaises(TypeError):
+                kind()
+
+    def test_in_a_list_that_raises_while_read_passes_on(self):
+        class Evil:
+            def __array__(self, *_, **__):
+                raise KeyError("mine")
+
+        with self.assertRaises((buoy.UsageError, KeyError)):
+            self.model.forward(Evil())
+
+
+class Threads(unittest.TestCase):
+    def test_share_a_model_and_get_what_one_gets(self):
+        model = buoy.load(str(GOLDENS / "llada"))
+        wanted = [model.forward([1 + i, 2, 3]) for i in range(4)]
+        found = [None] * 4
+        def work(i):
+            for _ in range(5):
+                found[i] = model.forward([1 + i, 2, 3])
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for i in range(4):
+            np.testing.assert_array_equal(found[i], wanted[i])
+
+    def test_run_while_a_model_computes(self):
+        model = buoy.load("mini-mdm")
+        ticks, done = [], threading.Event()
+        def tick():
+            while not done.is_set():
+                ticks.append(time.monotonic())
+                time.sleep(0.001)
+        thread = threading.Thread(target=tick)
+        thread.start()
+        begun = time.monotonic()
+        model.generate(PROMPT, gen_length=16)
+        ended = time.monotonic()
+        done.set()
+        thread.join()
+        self.assertGreater(sum(begun < at < ended for at in ticks), 2)
+
+    def test_may_forget_a_run_that_waits(self):
+        made = run(f"""
+            import buoy
+            runs = [buoy.load("mini-mdm").run({PROMPT!r}, gen_length=4) for _ in range(2)]
+            for one in runs: next(one)
+            print("left")
+        """)
+        self.assertEqual((made.returncode, made.stdout), (0, "left\n"), made.stderr)
+
+
+class Forks(unittest.TestCase):
+    def test_of_a_process_that_computed_are_refused_in_words(self):
+        made = run(f"""
+            import os, sys, warnings
+            warnings.simplefilter("ignore")
+            import buoy
+            model = buoy.load({str(GOLDENS / "llada")!r})
+            model.forward([1, 2])
+            child = os.fork()
+            if child == 0:
+                try:
+                    model.forward([1, 2])
+                except buoy.Error as error:
+                    print(error, flush=True)
+                    os._exit(7)
+                os._exit(0)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            print(model.forward([1, 2]).shape)
+        """)
+        self.assertIn("was forked from", made.stdout, made.stderr)
+        self.assertIn("spawn", made.stdout)
+        self.assertIn("\n7\n", made.stdout)
+
+    def test_before_anything_computed_may_compute(self):
+        made = run(f"""
+            import os
+            import buoy
+            child = os.fork()
+            if child == 0:
+                print(buoy.load({str(GOLDENS / "llada")!r}).forward([1, 2]).shape[0], flush=True)
+                os._exit(0)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """)
+        self.assertEqual(made.stdout, "2\n0\n", made.stderr)
+
+    def test_may_run_verbs(self):
+        made = run("""
+            import os
+            import buoy
+            buoy.load("mini-mdm").forward([1, 2])
+            child = os.fork()
+            if child == 0:
+                print(len(buoy.world(seed=1, items=1)), flush=True)
+                os._exit(0)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """)
+        self.assertEqual(made.stdout, "1\n0\n", made.stderr)
+
+
+class CtrlC(unittest.TestCase):
+    def interrupted(self, body, ready=lambda: True):
+        """Begins a long work, interrupts it when it is under way, and returns what it said and how it ended."""
+        program = textwrap.dedent("""
+            import sys, time
+            import buoy
+            model = buoy.load("mini-mdm")
+            print("begun", flush=True)
+            try:
+                BODY
+            except KeyboardInterrupt:
+                print("stopped", flush=True)
+                print(len(model.generate([5, 6], gen_length=2).ids))
+        """).replace("BODY", body)
+        child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(child.stdout.readline(), "begun\n")
+        while not ready():
+            self.assertIsNone(child.poll(), "it ended before it was interrupted")
+            time.sleep(0.05)
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        try:
+            out, err = child.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            self.fail("Ctrl-C did not end it")
+        return child.returncode, out, err
+
+    def test_stops_a_generation(self):
+        code, out, err = self.interrupted("model.generate([5] * 400, gen_length=512)")
+        self.assertEqual((code, out), (0, "stopped\n2\n"), err)
+
+    def test_stops_a_run(self):
+        code, out, err = self.interrupted("list(model.run([5] * 400, gen_length=512, record='column_sums'))")
+        self.assertEqual((code, out), (0, "stopped\n2\n"), err)
+
+    def test_stops_a_trace(self):
+        code, out, err = self.interrupted("model.trace('word ' * 300, gen_length=512)")
+        self.assertEqual((code, out), (0, "stopped\n2\n"), err)
+
+    def test_stops_a_verb_and_keeps_what_it_stored(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = pathlib.Path(folder) / "eval"
+            code, out, err = self.interrupted(f"buoy.eval({str(output)!r}, model='mini-mdm', gen_length=64, batch_size=1)", (output / "run.db").exists)
+            self.assertEqual((code, out), (0, "stopped\n2\n"), err)
+            self.assertTrue((output / "run.db").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
