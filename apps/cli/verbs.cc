@@ -52,6 +52,7 @@ void add_verbs(Command& command) {
   add_score(command);
   add_stress(command);
   add_intervene(command);
+  add_audit(command);
   add_index(command);
   add_export(command);
   add_shuffle(command);
