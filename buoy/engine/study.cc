@@ -189,6 +189,7 @@ StudyOutcome run_study(const StudySettings& settings, RunObserver& observer) {
   if (settings.run.models.size() > kMostModels)
     fail_usage("model: {} models, expected at most {}", settings.run.models.size(), kMostModels);
   const std::vector<NamedModel> models = read_models(settings.run);
+  for (const NamedModel& m : models) check_watchable(settings.run.sampler_of(m.given), m.config, "a study");
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
   StudyOutcome outcome{.data = read_data(settings.run.data, settings.run.places, warnings),
                        .result = {},

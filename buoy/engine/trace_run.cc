@@ -111,6 +111,7 @@ void place(const TraceRunSettings& settings, std::vector<TraceJob>& jobs) {
 
 void run_traces(const TraceRunSettings& settings, RunObserver& observer) {
   const TracingModel model(settings.model, settings.sampler, settings.record, settings.prompt, &observer);
+  check_watchable(settings.sampler, model.config(), "a trace");
   observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
   std::vector<TraceJob> jobs = plan_traces(settings, model, observer);
   place(settings, jobs);
