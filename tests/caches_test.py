@@ -180,11 +180,15 @@ def audited_steps(model, final, P, commit, block, kind, refresh):
 
 def check_audit(buoy):
     model = Llada(TREE / "models/mini-mdm")
-    block = 8
+    block = 4
     with tempfile.TemporaryDirectory() as work:
         work = Path(work)
-        shared = ["--device", "cpu", "--limit", "1", "--gen-length", "16", "--block-length", str(block)]
-        data = ["--data", str(TREE / "data/micro_test.jsonl")]
+        shared = ["--device", "cpu", "--gen-length", "8", "--block-length", str(block)]
+        with open(TREE / "data/micro_test.jsonl") as file:
+            item = json.loads(file.readline())
+        item["passages"] = item["passages"][:1]
+        (work / "one.jsonl").write_text(json.dumps(item) + "\n")
+        data = ["--data", str(work / "one.jsonl")]
         subprocess.run([buoy, "trace", *data, *shared, "-o", work / "t.npz"], check=True, capture_output=True)
         caches = ["--cache", "none,prefix,dual,delayed=3"]
         subprocess.run([buoy, "audit", *data, *shared, *caches, "-o", work / "a"], check=True, capture_output=True)

@@ -106,6 +106,9 @@ void add_audit(Command& command) {
       "--block-length 32 -o nq\n");
   verb.runs([options, verb] {
     on_ranks(options->output, [&](Ranks& ranks) {
+      if (verb.given("--batch-size")) {
+        fail_usage("--batch-size has no effect: questions are timed one by one");
+      }
       if (ranks.count() > 1) fail_usage("audit runs as one process, not on {} ranks", ranks.count());
       audit_command(settings_of(*options, verb.command_line()), verb.command_line());
     });
