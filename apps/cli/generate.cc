@@ -57,13 +57,16 @@ void print_json(const Generation& made, const Prompt& prompt, const ModelConfig&
 void generate_command(const GenerateFlags& options) {
   const std::filesystem::path directory = find_model(options.model.model, command_places()).directory;
   const Prompt prompt = read_prompt(options.prompt, directory);
-  options.sampler.check_effects(
-      *read_model_config(directory, options.model.family).family);  // before the weights are read
+  const SamplerSettings sampler = options.sampler.settings();
+  {  // before the weights are read
+    const ModelConfig named = read_model_config(directory, options.model.family);
+    options.sampler.check_effects(*named.family);
+    check_settings(sampler, named);
+  }
   const LoadedModel loaded = load(options.model);
   const ModelConfig& config = loaded.config();
   const bool live = !options.json && !options.history && prompt.tokenizer && can_redraw(STDOUT_FILENO);
 
-  const SamplerSettings sampler = options.sampler.settings();
   if (const std::string cache = describe_cache(sampler, config); !cache.empty())
     print_note("cache: " + cache);
 

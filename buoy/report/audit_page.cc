@@ -20,6 +20,12 @@ Palette palette_for(const AuditResult& result) {
   return std::ssize(result.caches) > kSeriesColorCount ? Palette::kOrdered : Palette::kCategorical;
 }
 
+// A cache has one colour in all figures.
+Index color_for(const AuditResult& result, const std::string& cache) {
+  if (palette_for(result) == Palette::kOrdered) return kColorByOrder;
+  return std::ranges::find(result.caches, cache) - result.caches.begin();
+}
+
 Summary scaled(Summary s, double factor) {
   s.mean *= factor;
   if (s.lo) *s.lo *= factor;
@@ -28,15 +34,16 @@ Summary scaled(Summary s, double factor) {
 }
 
 // A point with its intervals: a dot with a vertical bar, and a line across in the same colour.
-void add_point(CurvePanel& panel, const std::string& name, const Summary& x, const Summary& y) {
+void add_point(CurvePanel& panel, const std::string& name, Index color, const Summary& x, const Summary& y) {
   panel.series.push_back({.name = name,
                           .x = {x.mean},
                           .y = {y.mean},
                           .low = {y.lo.value_or(y.mean)},
                           .high = {y.hi.value_or(y.mean)},
-                          .markers = Markers::kDots});
+                          .markers = Markers::kDots,
+                          .color = color});
   if (x.lo && x.hi && *x.hi > *x.lo) {
-    panel.series.push_back({.name = name, .x = {*x.lo, *x.hi}, .y = {y.mean, y.mean}});
+    panel.series.push_back({.name = name, .x = {*x.lo, *x.hi}, .y = {y.mean, y.mean}, .color = color});
   }
 }
 
@@ -64,8 +71,9 @@ StudyFigure pareto_figure(const AuditResult& result) {
     const AuditSummaries& s = result.summaries.at(cache);
     const Summary *speed = s.find("speed"), *equal = s.find("equal_tokens");
     if (speed == nullptr || equal == nullptr) continue;
-    add_point(tokens, cache, *speed, scaled(*equal, 100));
-    if (const auto change = s.change_of("em")) add_point(scores, cache, *speed, scaled(*change, 100));
+    add_point(tokens, cache, color_for(result, cache), *speed, scaled(*equal, 100));
+    if (const auto change = s.change_of("em"))
+      add_point(scores, cache, color_for(result, cache), *speed, scaled(*change, 100));
   }
   set_own_range(tokens, 100);
   Curves curves{.title = "What a cache buys and what it costs",
@@ -96,7 +104,7 @@ CurvePanel step_panel(const AuditResult& result, const std::string& title, std::
                       double factor) {
   CurvePanel panel{.title = title, .series = {}};
   for (const std::string& cache : result.caches) {
-    Series line{.name = cache, .x = {}, .y = {}};
+    Series line{.name = cache, .x = {}, .y = {}, .color = color_for(result, cache)};
     for (const Summary& s : result.summaries.at(cache).all()) {
       if (s.quantity != quantity) continue;
       line.x.push_back(std::stod(s.part));
@@ -138,7 +146,7 @@ void add_depth_panels(const AuditResult& result, const char* kind, const char* t
   for (const auto& [quantity, what] : {std::pair{"key_distance", "Keys"}, {"value_distance", "Values"}}) {
     CurvePanel panel{.title = fmt::format("{}, {}", what, title), .series = {}};
     for (const std::string& cache : result.caches) {
-      Series line{.name = cache, .x = {}, .y = {}};
+      Series line{.name = cache, .x = {}, .y = {}, .color = color_for(result, cache)};
       for (const Summary& s : result.summaries.at(cache).all()) {
         if (s.quantity != quantity || s.part != kind || s.layer < 0) continue;
         line.x.push_back(static_cast<double>(s.layer));
@@ -175,7 +183,7 @@ StudyFigure depth_figure(const AuditResult& result) {
 
 // The place of "3–4" among the powers of two.
 double bin_place(const std::string& part) {
-  return std::log2(std::stod(part.substr(part.find(' ') + 1)));
+  return std::ceil(std::log2(std::stod(part.substr(part.find(' ') + 1))));
 }
 
 CurvePanel since_panel(const AuditResult& result, std::string_view quantity, const std::string& title) {
@@ -186,9 +194,10 @@ CurvePanel since_panel(const AuditResult& result, std::string_view quantity, con
       if (s.quantity == quantity && s.layer < 0 && s.part.starts_with("written ")) found.push_back(&s);
     }
     std::ranges::sort(found, {}, [](const Summary* s) { return bin_place(s->part); });
-    Series line{.name = cache, .x = {}, .y = {}, .markers = Markers::kDots};
+    Series line{
+        .name = cache, .x = {}, .y = {}, .markers = Markers::kDots, .color = color_for(result, cache)};
     for (const Summary* s : found) {
-      line.x.push_back(std::round(2 * bin_place(s->part)) / 2);
+      line.x.push_back(bin_place(s->part));
       line.y.push_back(s->mean);
       line.low.push_back(s->lo.value_or(s->mean));
       line.high.push_back(s->hi.value_or(s->mean));
