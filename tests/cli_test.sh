@@ -199,6 +199,34 @@ wait $pid; status=$?
 [ "$status" = 130 ] || note "trace ended by SIGTERM has exit code $status, expected 130"
 grep -q 'stopped: nothing was finished yet' "$work/early.err" || note "trace stopped early says: $(cat "$work/early.err")"
 
+# Approximate caches: named in every output; an audit, again, stopped and refused.
+fresh
+cached=(-m "$work/m" --ids 5,6,7 --gen-length 8 --block-length 4)
+expect 0 '"cache":"dual","approximate":true' generate "${cached[@]}" --cache dual --json
+expect 0 'cache: delayed, approximate, refreshed every 2 passes' generate "${cached[@]}" --cache delayed --cache-refresh 2
+expect 2 'cache-refresh has no effect without --cache' generate "${cached[@]}" --cache-refresh 2
+expect 2 'cache dual and cfg_scale 1: guidance has no cache' generate "${cached[@]}" --cache dual --cfg-scale 1
+expect 2 'cache has no effect on Llama models' generate -m mini-arm --ids 5 --gen-length 2 --cache dual
+expect 2 'cache dual computes some rows only, and a trace needs whole passes' trace --cache dual -p x --gen-length 2 -o "$work/none.npz"
+expect 2 'and recording needs whole passes' eval --trace --cache dual -m mini-mdm "${quick[@]}" -o "$work/none"
+expect 0 'mini-mdm \(dual cache, approximate\)' eval --cache dual -m mini-mdm "${quick[@]}" -o "$work/cached"
+audit=(audit --cache none,dual -m mini-mdm --limit 2 --gen-length 8 --block-length 4)
+expect 0 'none +1?[0-9.]+ .* 100.0 .100.0, 100.0. ' "${audit[@]}" -o "$work/audit"
+for file in report.html audit.csv audit_steps.csv audit.json questions.jsonl figures/pareto.svg made.json; do
+  [ -s "$work/audit/$file" ] || note "audit did not write $file"
+done
+# A line that was cut short is audited again, the others are kept.
+head -c -100 "$work/audit/questions.jsonl" >"$work/cut" && cp "$work/cut" "$work/audit/questions.jsonl"
+first=$(sed -n 2p "$work/audit/questions.jsonl" | md5sum)
+expect 0 'report.html$' "${audit[@]}" -o "$work/audit"
+[ "$(sed -n 2p "$work/audit/questions.jsonl" | md5sum)" = "$first" ] || note "audit did not keep a finished question"
+[ "$(wc -l <"$work/audit/questions.jsonl")" = 3 ] || note "audit did not finish a question that was cut short"
+expect 1 'holds results of something else' audit --cache prefix -m mini-mdm --limit 2 --gen-length 8 --block-length 4 -o "$work/audit"
+expect 0 'report.html$' audit --cache prefix -m mini-mdm --limit 2 --gen-length 8 --block-length 4 -o "$work/audit" --overwrite
+expect 2 'expected one of none, prefix, dual, delayed' audit --cache both -o "$work/none"
+expect 2 'cache dual is given twice' audit --cache dual,dual -o "$work/none"
+expect 1 'expected a model that sees both ways' audit -m mini-arm --gen-length 8 -o "$work/none"
+
 # Stress and interventions: a run, a resumed run, and what is refused.
 expect 0 'irrelevant +.*mini-arm +2 ' stress irrelevant=0,0.9 -m mini-arm "${quick[@]}" -o "$work/stress"
 expect 0 'report.html$' stress irrelevant=0,0.9 -m mini-arm "${quick[@]}" -o "$work/stress"

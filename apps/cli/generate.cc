@@ -39,7 +39,7 @@ struct HistoryObserver : GenerationObserver {
 };
 
 void print_json(const Generation& made, const Prompt& prompt, const ModelConfig& config,
-                const std::vector<std::vector<TokenId>>* history) {
+                const SamplerSettings& sampler, const std::vector<std::vector<TokenId>>* history) {
   Json json;
   json["ids"] = made.generated();
   json["steps"] = made.steps;
@@ -47,29 +47,40 @@ void print_json(const Generation& made, const Prompt& prompt, const ModelConfig&
   json["confidence"] = made.confidence;
   if (prompt.tokenizer) json["text"] = answer_text(*prompt.tokenizer, config, made.generated());
   if (history != nullptr) json["history"] = *history;
+  if (cache_of(sampler, config) != CacheKind::kNone) {
+    json["cache"] = name_of(sampler.cache);
+    json["approximate"] = true;
+  }
   std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 void generate_command(const GenerateFlags& options) {
   const std::filesystem::path directory = find_model(options.model.model, command_places()).directory;
   const Prompt prompt = read_prompt(options.prompt, directory);
-  options.sampler.check_effects(
-      *read_model_config(directory, options.model.family).family);  // before the weights are read
+  const SamplerSettings sampler = options.sampler.settings();
+  {  // before the weights are read
+    const ModelConfig named = read_model_config(directory, options.model.family);
+    options.sampler.check_effects(*named.family);
+    check_settings(sampler, named);
+  }
   const LoadedModel loaded = load(options.model);
   const ModelConfig& config = loaded.config();
   const bool live = !options.json && !options.history && prompt.tokenizer && can_redraw(STDOUT_FILENO);
+
+  if (const std::string cache = describe_cache(sampler, config); !cache.empty())
+    print_note("cache: " + cache);
 
   HistoryObserver history(options.history);
   std::unique_ptr<TerminalView> view;
   if (live) view = std::make_unique<TerminalView>(*prompt.tokenizer, config);
   GenerationObserver* observer = live ? static_cast<GenerationObserver*>(view.get()) : &history;
-  const Generation made = generate(loaded.model(), {{prompt.ids}}, options.sampler.settings(), observer)[0];
+  const Generation made = generate(loaded.model(), {{prompt.ids}}, sampler, observer)[0];
   if (live) {
     view->finish();
     return;
   }
   if (options.json) {
-    print_json(made, prompt, config, options.history ? &history.history : nullptr);
+    print_json(made, prompt, config, sampler, options.history ? &history.history : nullptr);
     return;
   }
   for (const auto& step : history.history)

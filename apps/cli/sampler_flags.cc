@@ -19,9 +19,25 @@ std::string flag_of(std::string_view setting) {
 
 }  // namespace
 
-void SamplerFlags::add_to(Verb& verb) {
+void SamplerFlags::add_cache_to(Verb& verb, const std::string& group) {
+  verb.option(
+          "--cache", &cache_,
+          "Approximate: keep keys and values though they would change; prefix or dual (Fast-dLLM) or delayed "
+          "(dKV-Cache); LLaDA, A2D and Dream")
+      .choices(cache_kind_names())
+      .group(group);
+  verb.option("--cache-refresh", &given_.cache_refresh,
+              "Compute everything again every so many passes of a block; 0: at its start only; default 0, "
+              "delayed 8")
+      .at_least(0)
+      .hide_default()
+      .group(group);
+}
+
+void SamplerFlags::add_to(Verb& verb, CacheFlags cache) {
   verb_ = verb;
-  const std::string masked = "Masked diffusion", llada_group = "LLaDA, A2D and block families",
+  cache_flags_ = cache;
+  const std::string masked = "Masked diffusion", llada_group = "LLaDA, A2D, Dream and block families",
                     dream_group = "Dream and Open-dCoder", causal = "Llama, Qwen and block families";
   verb.option("--gen-length,--max-new-tokens", &given_.gen_length, "Tokens to generate").at_least(1);
   verb.option("--temperature", &given_.temperature, "0: the most probable token").at_least(0);
@@ -36,6 +52,7 @@ void SamplerFlags::add_to(Verb& verb) {
               "Blocks are filled left to right; default: one block (block families: the model's own)")
       .at_least(1)
       .group(llada_group);
+  if (cache == CacheFlags::kHere) add_cache_to(verb, masked);
   verb.option("--sub-block-length", &given_.sub_block_length,
               "Fast-dLLM v2: a block is filled in pieces of this length; default 8")
       .at_least(1)
@@ -79,6 +96,7 @@ SamplerSettings SamplerFlags::settings() const {
   made.remasking = parse_remasking(remasking_);
   made.confidence = parse_confidence_type(confidence_);
   made.alg = parse_dream_algorithm(alg_);
+  made.cache = parse_cache_kind(cache_);
   if (verb_->given("--stop-ids")) made.stop_ids = parse_ids(stop_ids_);
   return made;
 }
@@ -86,6 +104,7 @@ SamplerSettings SamplerFlags::settings() const {
 void SamplerFlags::check_effects(std::span<const Family* const> families) const {
   std::set<std::string> given;
   for (const std::string_view name : sampler_setting_names()) {
+    if (cache_flags_ == CacheFlags::kElsewhere && name.starts_with("cache")) continue;
     if (verb_->given(flag_of(name))) given.emplace(name);
   }
   std::map<std::string, std::string> useless =

@@ -9,12 +9,15 @@
 
 namespace buoy {
 
+// Whether a verb takes its approximate cache here or has flags of its own for it.
+enum class CacheFlags { kHere, kElsewhere };
+
 class SamplerFlags {
  public:
   explicit SamplerFlags(Index gen_length = 128) { given_.gen_length = gen_length; }
 
   // Adds all flags to a verb.
-  void add_to(Verb& verb);
+  void add_to(Verb& verb, CacheFlags cache = CacheFlags::kHere);
 
   // Throws UsageError for ids that are none.
   SamplerSettings settings() const;
@@ -25,8 +28,11 @@ class SamplerFlags {
   void check_effects(std::span<const Family* const> families) const;
 
  private:
+  void add_cache_to(Verb& verb, const std::string& group);
+
   SamplerSettings given_;
-  std::string remasking_ = "low_confidence", alg_ = "origin", confidence_ = "f64", stop_ids_;
+  std::string remasking_ = "low_confidence", alg_ = "origin", confidence_ = "f64", cache_ = "none", stop_ids_;
+  CacheFlags cache_flags_ = CacheFlags::kHere;
   std::optional<Verb> verb_;
 };
 

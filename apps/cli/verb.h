@@ -10,6 +10,7 @@ void add_verbs(Command& command);
 
 void add_analyze(Command& command);
 void add_attention(Command& command);
+void add_audit(Command& command);
 void add_bench(Command& command);
 void add_completion(Command& command);  // and manual: what is made of the other verbs' tables
 void add_eval(Command& command);

@@ -53,6 +53,7 @@ void add_verbs(Command& command) {
   add_stress(command);
   add_intervene(command);
   add_replay(command);
+  add_audit(command);
   add_index(command);
   add_export(command);
   add_shuffle(command);

@@ -128,6 +128,33 @@ struct DreamSampler {
     if (options.alg_temp > 0) return draw_positions(sample, std::move(proposals), count);
     return most_confident(std::move(proposals), count);
   }
+
+  // One pass of a block, the `step`-th of `steps`, and what it fills.
+  struct StepOf {
+    Index step, steps;
+  };
+  void run_step(std::span<MaskedSample> samples, const StepOf& at_step, GenerationObserver* observer) const {
+    const std::vector<float> levels = noise_levels(at_step.steps, options.eps);
+    const auto i = static_cast<std::size_t>(at_step.step);
+    const float flip = 1.0f - levels[i + 1] / levels[i];
+    const Tensor logits = run_masked_pass(model, samples, 0, observer);
+    Index row = 0;
+    for (MaskedSample& sample : samples) {
+      Generation& g = *sample.generation;
+      const Index masks = std::ssize(sample.masks);
+      std::vector<Proposal> proposals = propose(sample, logits.row_range(row, masks));
+      row += masks;
+      if (options.alg == DreamAlgorithm::kP2) {
+        keep_surest(g, std::move(proposals), at_step.step);
+      } else {
+        const bool last = at_step.step + 1 == at_step.steps;
+        for (const Proposal& p : select(sample, std::move(proposals), flip, last)) {
+          commit(g, p.position, p.token, p.confidence);
+        }
+      }
+      if (observer != nullptr) observer->after_step(sample.number, g);
+    }
+  }
 };
 
 }  // namespace
@@ -139,6 +166,21 @@ void check_options(const DreamOptions& o) {
   if (!(o.alg_temp >= 0) || std::isinf(o.alg_temp))
     fail_usage("alg_temp is {}, expected 0 or more", o.alg_temp);
   check_sampling(o.sampling);
+  check_options(o.cache);
+  if (o.cache.on() && o.alg == DreamAlgorithm::kP2) {
+    fail_usage("cache {} and alg p2: what may be taken back is not kept", name_of(o.cache.kind));
+  }
+  if (o.block_length < 0) fail_usage("block_length is {}, expected at least 1", o.block_length);
+  if (o.block_length == 0) return;
+  if (o.alg == DreamAlgorithm::kP2) fail_usage("block_length and alg p2: p2 looks at the whole answer");
+  if (o.gen_length % o.block_length != 0) {
+    fail_usage("gen_length {} does not divide by block_length {}", o.gen_length, o.block_length);
+  }
+  const Index blocks = o.gen_length / o.block_length;
+  if (o.steps % blocks != 0) {
+    fail_usage("steps {} do not divide by the {} blocks of gen_length {} / block_length {}", o.steps, blocks,
+               o.gen_length, o.block_length);
+  }
 }
 
 std::vector<Generation> generate_dream(const Model& model, std::span<const std::vector<TokenId>> prompts,
@@ -152,37 +194,27 @@ std::vector<Generation> generate_dream(const Model& model, std::span<const std::
   for (const auto& prompt : prompts)
     generations.push_back(start_masked_generation(prompt, options.gen_length, mask));
 
-  const std::vector<float> levels = noise_levels(options.steps, options.eps);
-  for (Index step = 0; step < options.steps; ++step) {
-    const auto at = static_cast<std::size_t>(step);
-    const float flip = 1.0f - levels[at + 1] / levels[at];
-    std::vector<MaskedSample> samples;
-    for (std::size_t i = 0; i < generations.size(); ++i) {
-      std::vector<Index> masks =
-          masked_positions(generations[i].tokens, mask, std::ssize(generations[i].tokens));
-      if (!masks.empty()) samples.push_back({static_cast<Index>(i), &generations[i], std::move(masks)});
-    }
-    if (samples.empty()) break;
-    const bool takes_back = options.alg == DreamAlgorithm::kP2;
-    for (MaskedSample& sample : samples) {
-      if (takes_back) sample.masks = generated_positions(*sample.generation);
-    }
-    const Tensor logits = run_masked_pass(model, samples, 0, observer);
-    Index row = 0;
-    for (MaskedSample& sample : samples) {
-      const Index masks = std::ssize(sample.masks);
-      std::vector<Proposal> proposals = sampler.propose(sample, logits.row_range(row, masks));
-      row += masks;
-      if (takes_back) {
-        sampler.keep_surest(*sample.generation, std::move(proposals), step);
-        if (observer != nullptr) observer->after_step(sample.number, *sample.generation);
-        continue;
+  std::vector<ApproximateCache> caches = make_caches(model, options.cache, generations);
+  const Index B = options.block_length > 0 ? options.block_length : options.gen_length;
+  const Index steps = options.steps * B / options.gen_length;
+  for (Index start = 0; start < options.gen_length; start += B) {
+    for (Index step = 0; step < steps; ++step) {
+      std::vector<MaskedSample> samples;
+      for (std::size_t i = 0; i < generations.size(); ++i) {
+        Generation& g = generations[i];
+        const BlockPlace place{
+            .start = g.prompt_length + start, .end = g.prompt_length + start + B, .pass = step};
+        std::vector<Index> masks = masked_positions(g.tokens, mask, place.end);
+        if (masks.empty()) continue;
+        if (options.alg == DreamAlgorithm::kP2) masks = generated_positions(g);
+        samples.push_back({.number = static_cast<Index>(i),
+                           .generation = &g,
+                           .masks = std::move(masks),
+                           .cache = caches.empty() ? nullptr : &caches[i],
+                           .place = place});
       }
-      for (const Proposal& p :
-           sampler.select(sample, std::move(proposals), flip, step + 1 == options.steps)) {
-        commit(*sample.generation, p.position, p.token, p.confidence);
-      }
-      if (observer != nullptr) observer->after_step(sample.number, *sample.generation);
+      if (samples.empty()) break;
+      sampler.run_step(samples, {step, steps}, observer);
     }
   }
   return generations;

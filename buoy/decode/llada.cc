@@ -147,6 +147,10 @@ void check_options(const LladaOptions& o) {
   if (!(o.cfg_scale >= 0) || std::isinf(o.cfg_scale))
     fail_usage("cfg_scale is {}, expected 0 or more", o.cfg_scale);
   check_sampling({.temperature = o.temperature});
+  check_options(o.cache);
+  if (o.cache.on() && o.cfg_scale > 0) {
+    fail_usage("cache {} and cfg_scale {}: guidance has no cache", name_of(o.cache.kind), o.cfg_scale);
+  }
 }
 
 std::vector<Generation> generate_llada(const Model& model, std::span<const std::vector<TokenId>> prompts,
@@ -159,6 +163,7 @@ std::vector<Generation> generate_llada(const Model& model, std::span<const std::
   std::vector<Generation> generations;
   for (const auto& prompt : prompts)
     generations.push_back(start_masked_generation(prompt, options.gen_length, mask));
+  std::vector<ApproximateCache> caches = make_caches(model, options.cache, generations);
 
   for (Index b = 0; b < count_blocks(options); ++b) {
     const Index filled = std::min(options.gen_length, (b + 1) * options.block_length);
@@ -179,7 +184,13 @@ std::vector<Generation> generate_llada(const Model& model, std::span<const std::
         // With a threshold too there is a last step: a model that proposes the mask itself never fills it.
         const Index steps = options.threshold ? at_start(g) : std::ssize(quotas[i]);
         if (masks.empty() || step >= steps) continue;
-        samples.push_back({static_cast<Index>(i), &g, std::move(masks)});
+        samples.push_back({.number = static_cast<Index>(i),
+                           .generation = &g,
+                           .masks = std::move(masks),
+                           .cache = caches.empty() ? nullptr : &caches[i],
+                           .place = {.start = g.prompt_length + b * options.block_length,
+                                     .end = g.prompt_length + filled,
+                                     .pass = step}});
       }
       if (samples.empty()) break;
       const auto proposals = sampler.propose_all(samples, observer);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "buoy/decode/approximate_cache.h"
 #include "buoy/decode/generation.h"
 #include "buoy/decode/sampling.h"
 #include "buoy/model/model.h"
@@ -37,6 +38,7 @@ struct LladaOptions {
   // Set: commit everything at least this sure, and always the surest, until the block is full; steps is not
   // used.
   std::optional<double> threshold;
+  CacheOptions cache = {};  // not beside guidance
   std::uint64_t seed = 0;
 };
 
@@ -47,10 +49,14 @@ enum class DreamAlgorithm { kOrigin, kMaskgitPlus, kTopkMargin, kEntropy, kP2 };
 struct DreamOptions {
   Index gen_length = 128;
   Index steps = 512;
+  // Blocks are filled from left to right, each by the schedule of its share of the steps. 0: one block. Must
+  // divide as LLaDA's.
+  Index block_length = 0;
   double eps = 1e-3;
   DreamAlgorithm alg = DreamAlgorithm::kOrigin;
   double alg_temp = 0;
   SamplingOptions sampling{.order = FilterOrder::kTopPFirst};
+  CacheOptions cache = {};  // not beside p2
   std::uint64_t seed = 0;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "buoy/base/error.h"
+
 namespace buoy {
 
 std::vector<Index> masked_positions(std::span<const TokenId> tokens, TokenId mask, Index end) {
@@ -11,6 +13,18 @@ std::vector<Index> masked_positions(std::span<const TokenId> tokens, TokenId mas
   }
   return positions;
 }
+
+namespace {
+
+// All rows, or those that the sample's cache leaves to be computed.
+ForwardSequence sequence_of(MaskedSample& sample, std::span<const Index> read_rows) {
+  const Generation& g = *sample.generation;
+  if (sample.cache == nullptr) return {.ids = g.tokens, .read_rows = read_rows};
+  sample.cache->plan(g.tokens, sample.place, g.just_committed, read_rows);
+  return sample.cache->sequence(g.tokens, read_rows);
+}
+
+}  // namespace
 
 Tensor run_masked_pass(const Model& model, std::span<MaskedSample> samples, double cfg_scale,
                        GenerationObserver* observer) {
@@ -24,7 +38,7 @@ Tensor run_masked_pass(const Model& model, std::span<MaskedSample> samples, doub
   for (std::size_t i = 0; i < samples.size(); ++i) {
     for (const Index p : samples[i].masks) rows[i].push_back(std::max<Index>(0, p - shift));
     total += std::ssize(rows[i]);
-    sequences.push_back({.ids = samples[i].generation->tokens, .read_rows = rows[i]});
+    sequences.push_back(sequence_of(samples[i], rows[i]));
     passes.push_back({.sample = samples[i].number,
                       .generation = samples[i].generation,
                       .tokens = samples[i].generation->tokens,
@@ -40,6 +54,13 @@ Tensor run_masked_pass(const Model& model, std::span<MaskedSample> samples, doub
     sequences.push_back({.ids = unconditional[i], .read_rows = rows[i]});
   }
   Tap* tap = begin_pass(observer, passes);
+  const auto caches = [](const MaskedSample& s) { return s.cache != nullptr; };
+  const bool cached = std::ranges::any_of(samples, caches);
+  check(!cached || !guided, "guidance has no cache");
+  if (tap != nullptr && cached) {
+    fail_usage(
+        "a pass with an approximate cache can be neither recorded nor changed; buoy audit measures it");
+  }
   const Tensor logits = model.forward(sequences, tap);
   for (MaskedSample& sample : samples) {
     ++sample.generation->steps;

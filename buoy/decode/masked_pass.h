@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "buoy/decode/approximate_cache.h"
 #include "buoy/decode/generation.h"
 #include "buoy/model/model.h"
 
@@ -20,14 +21,17 @@ struct Proposal {
 struct MaskedSample {
   Index number = 0;  // which prompt
   Generation* generation = nullptr;
-  std::vector<Index> masks;  // positions that may be filled now
+  std::vector<Index> masks;           // positions that may be filled now
+  ApproximateCache* cache = nullptr;  // null: every row is computed
+  BlockPlace place = {};              // of the pass; for the cache alone
 };
 
 // Positions in [0, end) that hold the mask.
 std::vector<Index> masked_positions(std::span<const TokenId> tokens, TokenId mask, Index end);
 
 // Logits of every sample's masks, in order, [Σ masks, V], one pass. With cfg_scale > 0 a second sequence with
-// the prompt masked rides along for each sample. Counts the step.
+// the prompt masked rides along for each sample; not beside a cache. Counts the step. Throws UsageError where
+// someone watches or changes a pass with a cache: a trace has every row of every pass.
 Tensor run_masked_pass(const Model& model, std::span<MaskedSample> samples, double cfg_scale,
                        GenerationObserver* observer);
 

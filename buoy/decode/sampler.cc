@@ -32,7 +32,9 @@ constexpr struct {
     {"temperature", kAll},
     {"seed", kAll},
     {"steps", (kLlada | kDream | kBlocks) & ~kFast},
-    {"block_length", kLlada | kBlocks},
+    {"block_length", kLlada | kDream | kBlocks},
+    {"cache", kLlada | kDream},
+    {"cache_refresh", kLlada | kDream},
     {"sub_block_length", kFast},
     {"remasking", kLlada | kSdar},
     {"confidence", kLlada},
@@ -64,6 +66,13 @@ std::vector<TokenId> stop_ids_of(const SamplerSettings& s, const ModelConfig& co
   if (!s.ignore_eos) ids = config.eos_ids;
   ids.insert(ids.end(), s.stop_ids.begin(), s.stop_ids.end());
   return ids;
+}
+
+// dKV-Cache keeps nothing before LLaDA's third pass of a block, and before Dream's second.
+CacheOptions cache_options(const SamplerSettings& s, Index delay) {
+  return {.kind = s.cache,
+          .refresh = s.cache_refresh.value_or(default_refresh(s.cache)),
+          .whole_passes = s.cache == CacheKind::kDelayed ? delay : 1};
 }
 
 template <std::size_t n>
@@ -121,12 +130,14 @@ LladaOptions llada_options(const SamplerSettings& s, LladaQuota quota) {
           .logits_eos_inf = s.logits_eos_inf,
           .confidence_eos_eot_inf = s.confidence_eos_eot_inf,
           .threshold = s.threshold,
+          .cache = cache_options(s, 2),
           .seed = s.seed};
 }
 
 DreamOptions dream_options(const SamplerSettings& s) {
   return {.gen_length = s.gen_length,
           .steps = s.steps.value_or(s.gen_length),
+          .block_length = s.block_length.value_or(0),
           .eps = s.eps,
           .alg = s.alg,
           .alg_temp = s.alg_temp,
@@ -134,6 +145,7 @@ DreamOptions dream_options(const SamplerSettings& s) {
                        .top_p = s.top_p,
                        .top_k = s.top_k,
                        .order = FilterOrder::kTopPFirst},
+          .cache = cache_options(s, 1),
           .seed = s.seed};
 }
 
@@ -185,6 +197,25 @@ Mask generation_mask(const SamplerSettings& settings, const ModelConfig& config,
   return block_mask(block_options(settings, config), prompt_length);
 }
 
+CacheKind cache_of(const SamplerSettings& s, const ModelConfig& config) {
+  return (bit_of(config.family->sampler) & (kLlada | kDream)) != 0 ? s.cache : CacheKind::kNone;
+}
+
+std::string describe_cache(const SamplerSettings& s, const ModelConfig& config) {
+  if (cache_of(s, config) == CacheKind::kNone) return "";
+  const Index refresh = s.cache_refresh.value_or(default_refresh(s.cache));
+  const std::string often = refresh == 0   ? ""
+                            : refresh == 1 ? ", refreshed in every pass"
+                                           : fmt::format(", refreshed every {} passes", refresh);
+  return fmt::format("{}, approximate{}", name_of(s.cache), often);
+}
+
+void check_watchable(const SamplerSettings& s, const ModelConfig& config, std::string_view what) {
+  if (cache_of(s, config) == CacheKind::kNone) return;
+  fail_usage("cache {} computes some rows only, and {} needs whole passes; buoy audit measures caches",
+             name_of(s.cache), what);
+}
+
 void check_settings(const SamplerSettings& settings, const ModelConfig& config) {
   switch (config.family->sampler) {
     case SamplerKind::kLlada:
@@ -232,6 +263,8 @@ std::map<std::string, std::string> useless_settings(const SamplerSettings& s,
   complain(s.threshold && !quota_too, "steps", fmt::format("has no effect with {}", spell("threshold")));
   complain(random_order, "confidence", fmt::format("has no use for {} random", spell("remasking")));
   complain(random_order, "threshold", fmt::format("has no use for {} random", spell("remasking")));
+  complain(s.cache == CacheKind::kNone, "cache_refresh",
+           fmt::format("has no effect without {}", spell("cache")));
   complain(dream && origin, "alg_temp", fmt::format("has no effect with {} origin", spell("alg")));
   for (const char* name : {"top_p", "top_k"}) {
     complain(!draws_tokens && (!dream || origin), name, "has no effect at temperature 0");
@@ -266,6 +299,11 @@ void add_block_options(const BlockOptions& o, const SamplerSettings& s, const Mo
 
 Json to_json(const SamplerSettings& s, const ModelConfig& config) {
   Json json = {{"gen_length", s.gen_length}, {"temperature", s.temperature}, {"seed", s.seed}};
+  if (cache_of(s, config) != CacheKind::kNone) {
+    json["cache"] = name_of(s.cache);
+    json["cache_refresh"] = s.cache_refresh.value_or(default_refresh(s.cache));
+    json["approximate"] = true;
+  }
   switch (config.family->sampler) {
     case SamplerKind::kLlada:
     case SamplerKind::kA2d: {
@@ -283,6 +321,7 @@ Json to_json(const SamplerSettings& s, const ModelConfig& config) {
     case SamplerKind::kDream: {
       const DreamOptions o = dream_options(s);
       json["steps"] = o.steps;
+      if (o.block_length > 0) json["block_length"] = o.block_length;
       json["alg"] = name_of(o.alg);
       json["alg_temp"] = o.alg_temp;
       json["eps"] = o.eps;

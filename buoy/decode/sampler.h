@@ -29,8 +29,12 @@ struct SamplerSettings {
   std::uint64_t seed = 0;
   // Masked diffusion. Steps are of the whole generation; blocks share them.
   std::optional<Index> steps;  // gen_length
-  // LLaDA, A2D and block families.
+  // LLaDA and A2D, Dream, block families.
   std::optional<Index> block_length;  // one block of gen_length; block families: the model's own
+  // LLaDA and A2D, Dream: what is approximate, and how often everything is computed again.
+  CacheKind cache = CacheKind::kNone;
+  std::optional<Index> cache_refresh;  // default_refresh()
+  // LLaDA, A2D and block families.
   Remasking remasking = Remasking::kLowConfidence;
   ConfidenceType confidence = ConfidenceType::kF64;  // LLaDA and A2D
   double cfg_scale = 0;
@@ -52,6 +56,13 @@ LladaOptions llada_options(const SamplerSettings& settings, LladaQuota quota = L
 DreamOptions dream_options(const SamplerSettings& settings);
 AutoregressiveOptions autoregressive_options(const SamplerSettings& settings, const ModelConfig& config);
 BlockOptions block_options(const SamplerSettings& settings, const ModelConfig& config);
+
+// The approximate cache that a model generates with: none where its family has none.
+CacheKind cache_of(const SamplerSettings& settings, const ModelConfig& config);
+// "dual, approximate", "delayed, approximate, refreshed every 8 passes": for outputs. Empty without a cache.
+std::string describe_cache(const SamplerSettings& settings, const ModelConfig& config);
+// Throws UsageError where there is one: `what` records or changes passes, which a cache cuts short.
+void check_watchable(const SamplerSettings& settings, const ModelConfig& config, std::string_view what);
 
 // What the passes of a generation from a prompt of that length see.
 Mask generation_mask(const SamplerSettings& settings, const ModelConfig& config, Index prompt_length);

@@ -32,7 +32,7 @@ TEST(UselessSettings, AreThoseOfOtherFamilies) {
   settings.temperature = 1;
   settings.alg = DreamAlgorithm::kEntropy;
   EXPECT_EQ(useless(settings, "llada", all), (Names{"alg", "top_k", "stop_ids"}));
-  EXPECT_EQ(useless(settings, "Dream", all), (Names{"block_length", "stop_ids"}));
+  EXPECT_EQ(useless(settings, "Dream", all), (Names{"stop_ids"}));
   EXPECT_EQ(useless(settings, "llama", all), (Names{"steps", "block_length", "alg"}));
 }
 
@@ -45,6 +45,8 @@ TEST(UselessSettings, AreThoseThatOthersSwitchOff) {
   settings.threshold = 0.9;
   EXPECT_EQ(useless(settings, "llada", {"steps", "threshold"}), (Names{"steps", "threshold"}));
   EXPECT_EQ(useless(settings, "llama", {"top_p"}), Names{"top_p"}) << "temperature is 0";
+  EXPECT_EQ(useless(settings, "Dream", {"cache_refresh"}), Names{"cache_refresh"}) << "there is no cache";
+  EXPECT_EQ(useless(settings, "llama", {"cache"}), Names{"cache"});
 }
 
 TEST(UselessSettings, AreSpelledAsTheUserTypedThem) {

@@ -103,6 +103,9 @@ void answer_with(Ranks& ranks, const RunSettings& settings, const RunWork& work,
 
 std::unique_ptr<RunStore> answer_all(Ranks& ranks, RunSettings& settings, const RunWork& work,
                                      RunObserver& observer) {
+  for (const NamedModel& m : read_models(settings)) {
+    if (work.trace != nullptr) check_watchable(settings.sampler_of(m.given), m.config, "recording");
+  }
   agree(ranks, compared(work.identity));
   std::unique_ptr<RunStore> store;
   Json shared;

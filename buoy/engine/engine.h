@@ -5,6 +5,7 @@
 #include "buoy/base/error.h"               // IWYU pragma: export
 #include "buoy/base/version.h"             // IWYU pragma: export
 #include "buoy/decode/sampler.h"           // IWYU pragma: export
+#include "buoy/engine/audit_run.h"         // IWYU pragma: export
 #include "buoy/engine/evaluation.h"        // IWYU pragma: export
 #include "buoy/engine/intervention_run.h"  // IWYU pragma: export
 #include "buoy/engine/loaded_model.h"      // IWYU pragma: export

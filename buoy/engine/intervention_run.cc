@@ -52,6 +52,9 @@ std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionR
                                                RunObserver& watching) {
   RankObserver observer(ranks, watching);
   const std::vector<NamedModel> models = read_models(settings.run);
+  for (const NamedModel& m : models) {
+    check_watchable(settings.run.sampler_of(m.given), m.config, "an intervention");
+  }
   const auto warn = [&](const std::string& line) { observer.warn(line); };
   InterventionPlan conditions =
       with_controls(choose_interventions(settings.choice, settings.run.sampler, models));

@@ -43,7 +43,8 @@ std::vector<std::string> strings_of(const JsonObject& object, std::string_view n
 SamplerSettings sampler_of_recipe(const JsonObject& object) {
   check_fields(object,
                {"gen_length", "temperature", "seed", "steps", "block_length", "remasking", "confidence",
-                "cfg_scale", "threshold", "alg", "alg_temp", "eps", "top_p", "top_k", "ignore_eos"});
+                "cfg_scale", "threshold", "cache", "cache_refresh", "alg", "alg_temp", "eps", "top_p", "top_k",
+                "ignore_eos"});
   SamplerSettings made;
   made.gen_length = object.integer_or("gen_length", 32);
   made.temperature = object.number_or("temperature", made.temperature);
@@ -57,6 +58,8 @@ SamplerSettings sampler_of_recipe(const JsonObject& object) {
       parse_confidence_type(object.string_or("confidence", std::string(name_of(made.confidence))));
   made.cfg_scale = object.number_or("cfg_scale", made.cfg_scale);
   if (object.has("threshold")) made.threshold = object.number("threshold");
+  made.cache = parse_cache_kind(object.string_or("cache", std::string(name_of(made.cache))));
+  if (object.has("cache_refresh")) made.cache_refresh = object.integer("cache_refresh");
   made.alg = parse_dream_algorithm(object.string_or("alg", std::string(name_of(made.alg))));
   made.alg_temp = object.number_or("alg_temp", made.alg_temp);
   made.eps = object.number_or("eps", made.eps);

@@ -107,9 +107,13 @@ std::vector<NamedModel> read_models(const RunSettings& settings) {
   std::vector<NamedModel> named;
   for (const std::string& model : settings.models) {
     const FoundModel found = find_model(model, settings.places);
-    named.push_back(
-        {found.name, model, found.directory, read_model_config(found.directory, family_of(settings, model))});
-    if (std::ranges::count(named, found.name, &NamedModel::name) > 1) {
+    const ModelConfig config = read_model_config(found.directory, family_of(settings, model));
+    const CacheKind cache = cache_of(settings.sampler_of(model), config);
+    // What is approximate says so wherever its model is named.
+    const std::string note =
+        cache == CacheKind::kNone ? "" : fmt::format(" ({} cache, approximate)", name_of(cache));
+    named.push_back({found.name + note, model, found.directory, config});
+    if (std::ranges::count(named, named.back().name, &NamedModel::name) > 1) {
       fail_usage("model: two models are called {}", found.name);
     }
   }

@@ -84,7 +84,7 @@ struct RunSettings {
 
 // A model of a run, as read from its config.json.
 struct NamedModel {
-  std::string name;
+  std::string name;   // "mini-mdm", or "mini-mdm (dual cache, approximate)"
   std::string given;  // in RunSettings::models
   std::filesystem::path directory;
   ModelConfig config;

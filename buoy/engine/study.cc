@@ -331,6 +331,7 @@ std::optional<StudyOutcome> run_study(Ranks& ranks, const StudySettings& given, 
   RankObserver observer(ranks, watching);
   StudySettings settings = given;
   const std::vector<NamedModel> models = read_models(settings.run);
+  for (const NamedModel& m : models) check_watchable(settings.run.sampler_of(m.given), m.config, "a study");
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
   const std::vector<NamedItems> data = read_data(settings.run.data, settings.run.places, warnings);
   const Json inputs = described(settings, data);

@@ -17,7 +17,8 @@
 namespace buoy {
 
 // Keys and values of the positions that earlier passes have seen. One per sequence; grows up to its capacity.
-// A caller may take the length back: what lies behind it is computed again.
+// A caller may take the length back: what lies behind it is computed again. Where passes name their positions
+// the caller sets the length, that of the whole sequence, and no pass changes it.
 struct KvCache {
   Index length = 0;
   std::vector<Tensor> keys, values;  // per layer [capacity, Hkv·D], rotated
@@ -27,8 +28,12 @@ struct KvCache {
 struct ForwardSequence {
   std::span<const TokenId> ids;      // the new tokens; with a cache they follow what it holds
   std::span<const Index> read_rows;  // indices into ids whose logits are wanted, in this order
-  KvCache* cache = nullptr;          // extended by the call; no use under a full mask
-  std::optional<Mask> mask;          // what the rows see; none: ModelConfig::mask
+  KvCache* cache = nullptr;          // extended by the call; under a full mask only with positions
+  std::optional<Mask> mask = {};     // what the rows see; none: ModelConfig::mask
+  // Where each id stands in a sequence under a full mask, ascending; needs a cache. The rows that are not
+  // among them are not computed: they take part with the keys and values that the cache holds, so that the
+  // first pass names all. What is computed replaces what was held.
+  std::span<const Index> positions = {};
 };
 
 // Const after loading and shared by all who generate; the backend is used by one caller at a time.

@@ -55,7 +55,7 @@ class ScriptedModel : public Model {
             logits ? logits(s, row) : std::vector<float>(static_cast<std::size_t>(config_.V));
         rows.insert(rows.end(), values.begin(), values.end());
       }
-      if (s.cache != nullptr) s.cache->length += std::ssize(s.ids);
+      if (s.cache != nullptr && s.positions.empty()) s.cache->length += std::ssize(s.ids);
     }
     for (Index layer = 0; tap != nullptr && layer < config_.L; ++layer) {
       for (Index i = 0; i < std::ssize(sequences); ++i) run_layer(*tap, layer, i, sequences);

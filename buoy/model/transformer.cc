@@ -36,15 +36,26 @@ Transformer::Transformer(const ModelConfig& config, const TensorFinder& find, Ba
   load(find);
 }
 
+// What is kept of a sequence under a full mask goes by positions, and only there.
+void Transformer::check_positions(const ForwardSequence& s) const {
+  const bool full = s.mask.value_or(config_.mask) == Mask::kFull;
+  check((s.cache != nullptr && full) == !s.positions.empty(), "what is cached does not change");
+  if (s.positions.empty()) return;
+  check(s.positions.size() == s.ids.size(), "every id has its position");
+  check(std::ranges::adjacent_find(s.positions, std::greater_equal{}) == s.positions.end(),
+        "positions are ascending");
+  check(s.positions.front() >= 0 && s.positions.back() < s.cache->length, "positions are the sequence's own");
+}
+
 Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequences) const {
   Batch batch;
   batch.sequences = sequences;
   for (const ForwardSequence& s : sequences) {
-    const Index row = std::ssize(batch.ids), start = s.cache != nullptr ? s.cache->length : 0;
-    check(s.cache == nullptr || s.mask.value_or(config_.mask) != Mask::kFull,
-          "what is cached does not change");
+    const bool placed = !s.positions.empty();
+    const Index row = std::ssize(batch.ids), start = s.cache != nullptr && !placed ? s.cache->length : 0;
     if (s.ids.empty()) fail("the sequence is empty, expected at least one token id");
-    const Index total = start + std::ssize(s.ids);
+    check_positions(s);
+    const Index total = placed ? s.cache->length : start + std::ssize(s.ids);
     if (total > config_.context) {
       fail("the sequence has {} tokens, more than the model's context of {}", total, config_.context);
     }
@@ -54,7 +65,7 @@ Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequ
         fail("token id {} at position {} is outside the vocabulary of {}", id, start + i, config_.V);
       }
       batch.ids.push_back(id);
-      batch.positions.push_back(start + i);
+      batch.positions.push_back(placed ? s.positions[static_cast<std::size_t>(i)] : start + i);
     }
     for (const Index r : s.read_rows) {
       check(r >= 0 && r < std::ssize(s.ids), "read rows are rows of the pass");
@@ -100,7 +111,7 @@ Tensor Transformer::forward(std::span<const ForwardSequence> sequences, Tap* tap
   Tensor logits = backend_.allocate(normed.rows(), config_.V);
   backend_.linear(normed, *head_, Store::kOverwrite, logits);
   for (const ForwardSequence& s : sequences) {
-    if (s.cache != nullptr) s.cache->length += std::ssize(s.ids);
+    if (s.cache != nullptr && s.positions.empty()) s.cache->length += std::ssize(s.ids);
   }
   return logits;
 }
@@ -178,11 +189,12 @@ Tensor Transformer::attend(Index l, const Attention& attention, const Tensor& x,
           std::span(batch.positions)
               .subspan(static_cast<std::size_t>(part.first_row), static_cast<std::size_t>(T));
       const Tensor fresh_k = part.k, fresh_v = part.v;
-      part.k = s.cache->keys[at].row_range(0, s.cache->length + T);
-      part.v = s.cache->values[at].row_range(0, s.cache->length + T);
+      const Index N = s.cache->length + (s.positions.empty() ? T : 0);
+      part.k = s.cache->keys[at].row_range(0, N);
+      part.v = s.cache->values[at].row_range(0, N);
       backend_.scatter_rows(fresh_k, positions, part.k);
       backend_.scatter_rows(fresh_v, positions, part.v);
-      part.first_position = s.cache->length;
+      part.first_position = s.positions.empty() ? s.cache->length : 0;  // a full mask does not ask
     }
     parts.push_back(part);
   }

@@ -49,6 +49,7 @@ class Transformer : public Model {
   class PartLoader;
 
   void load(const TensorFinder& find);
+  void check_positions(const ForwardSequence& sequence) const;
   Batch make_batch(std::span<const ForwardSequence> sequences) const;
   Tensor mix(Index l, const Tensor& x, Batch& batch, Tap* tap) const;
   Tensor attend(Index l, const Attention& attention, const Tensor& x, Batch& batch, Tap* tap) const;
