@@ -49,11 +49,7 @@ TEST_P(Golden, ModelReproducesThePublicCode) {
   const std::filesystem::path directory = kGoldens / GetParam().model;
   const Transformer model(
       directory, *backend, [](const std::string& line) { ADD_FAILURE() << line; }, GetParam().family);
-  NpzArrays golden = read_npz(directory / "golden.npz");
-  if (std::string(GetParam().backend).starts_with("cuda")) {  // whose attention has no blocks
-    if (model.config().block > 0) GTEST_SKIP() << "blocks";
-    std::erase_if(golden, [](const auto& array) { return array.first.starts_with("bd3lm_"); });
-  }
+  const NpzArrays golden = read_npz(directory / "golden.npz");
   const bool bf16 = GetParam().backend == std::string("cuda-bf16");
   const std::vector<GoldenCheck> checks =
       check_golden(model, golden, "golden.npz", bf16 ? kBf16GoldenTolerance : GoldenTolerance{});
