@@ -226,7 +226,7 @@ void bench_command(const BenchFlags& options) {
                 options.shape.c_str(), std::string(backend->name()).c_str(), static_cast<long long>(config.L),
                 options.read == 0 ? "all rows" : fmt::format("{} rows", options.read).c_str(), peak / 1e12);
     const auto [all, active] = parameters(config);
-    std::printf("%.2f billion parameters, %.2f billion active\n", all / 1e9, active / 1e9);
+    std::printf("%.1f million parameters, %.1f million active\n", all / 1e6, active / 1e6);
     std::printf("%7s %11s %11s %8s %9s %8s %10s %10s %9s\n", "tokens", "plain ms", "recorded ms", "adds",
                 "TFLOP/s", "of peak", "÷ products", "MiB", "more MiB");
   }
