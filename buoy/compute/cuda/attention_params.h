@@ -42,7 +42,7 @@ struct SequenceView {
   const GroupBlock* group_blocks;  // [blocks]
   int block_count, group_count;
   float* ordered_lse;  // [H, blocks · kQueryBlock], lse in that order, +inf where there is no query
-  int* ordered_seen;   // [blocks · kQueryBlock], how many keys each of them sees
+  int* ordered_seen;   // [blocks · kQueryBlock], how many keys each of them sees; N where there is no query
   float* column_sums;  // [H, group_count, N] or null
 
   // Rows that are looked at closely.

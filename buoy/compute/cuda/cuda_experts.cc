@@ -143,9 +143,10 @@ void CudaExperts::run(const Experts& all, const Tensor& scores, const Tensor& no
   view.gated = address(gated);
   view.out = address(out);
   if (hopper) {
-    const TensorMap maps[] = {describe_for_copies(normed, 1), describe_for_copies(gated, kWeightBoxRows)};
-    view.row_map = queue_->send(std::span<const TensorMap>(maps));
-    view.gated_map = view.row_map + 1;
+    const TensorMap maps[] = {describe_for_copies(out, kWeightBoxRows),
+                              describe_for_copies(gated, kWeightBoxRows)};
+    view.gathered_map = queue_->send(std::span<const TensorMap>(maps));
+    view.gated_map = view.gathered_map + 1;
   }
   queue_->add(run_experts, {view, hopper});
   if (routing != nullptr) fetch(view, *routing);

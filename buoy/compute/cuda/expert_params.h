@@ -31,10 +31,10 @@ struct ExpertView {
   const float* scores;  // [rows, count]
   const float* bias;    // [count] or null
   const ExpertWeights* weights;
-  const TensorMap*
-      weight_maps;  // [count, 2], boxes of gate_up and of down; Hopper's kernels only, as the next
-  const TensorMap *row_map, *gated_map;  // of `normed` row by row, of `gated` in boxes
-  const void* normed;                    // [rows, E]
+  // In boxes for the copy engine; Hopper's kernels only: [count, 2] of gate_up and of down, of `out` before
+  // it is written, and of `gated`.
+  const TensorMap *weight_maps, *gathered_map, *gated_map;
+  const void* normed;  // [rows, E]
 
   // Best first, as a Routing is.
   std::int32_t* experts;  // [rows, active]
@@ -50,7 +50,7 @@ struct ExpertView {
   ExpertTile* tiles;  // [most_tiles()]
   int* tile_count;
   void* gated;  // [pairs, F]
-  void* out;    // [pairs, E]
+  void* out;    // [pairs, E]; first gather_experts()' copies of the rows
   float* x;     // [rows, E], float32
   Index x_stride;
 
@@ -69,6 +69,9 @@ inline constexpr int kMmaTileRows = 64;
 // The same with Hopper's own instructions; F is a multiple of 64.
 void run_hopper_experts(const ExpertView& view, cudaStream_t stream);
 inline constexpr int kHopperTileRows = 128, kWeightBoxRows = 64;
+
+// Copies rows of `normed` to their slots in `out`, which is free until the way down.
+void gather_experts(const ExpertView& view, cudaStream_t stream);
 
 // x += Σ weight·out, a row's experts in the order of their numbers.
 void combine_experts(const ExpertView& view, cudaStream_t stream);

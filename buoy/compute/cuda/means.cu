@@ -9,6 +9,7 @@ constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int kChunk = 32;       // positions summed together under a mask: they lie in shared memory
 constexpr int kFullChunk = 256;  // under a full one, where only sums are kept
 constexpr int kMaxD = 256;
+constexpr int kAtOnce = 8;  // chunks
 
 __host__ __device__ int chunk_count(int masked, Index T, Index N) {
   return static_cast<int>(masked ? (N + kChunk - 1) / kChunk : (T + kFullChunk - 1) / kFullChunk);
@@ -154,11 +155,16 @@ __global__ void suffix_kernel(AttentionView view, bool full) {
   const int chunks = chunk_count(s.block, s.T, s.N);
   float* column = s.means_scratch + static_cast<Index>(h) * chunks * width + c;
   double sum = 0;
-#pragma unroll 8
-  for (int i = chunks - 1; i >= 0; --i) {
-    const float here = column[static_cast<Index>(i) * width];
-    if (s.block > 0) column[static_cast<Index>(i) * width] = static_cast<float>(sum);
-    sum += here;
+  for (int end = chunks; end > 0; end -= kAtOnce) {  // read before one is written: or each waits for the last
+    float here[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) here[i] = column[static_cast<Index>(max(0, end - 1 - i)) * width];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (i >= end) break;
+      if (s.block > 0) column[static_cast<Index>(end - 1 - i) * width] = static_cast<float>(sum);
+      sum += here[i];
+    }
   }
   if (s.block == 0) column[0] = static_cast<float>(sum);
 }

@@ -13,7 +13,7 @@ __global__ void order_kernel(AttentionView view) {
   const int t = s.order[i];
   s.ordered_lse[static_cast<Index>(h) * count + i] =
       t < 0 ? kInfinity : s.lse[static_cast<Index>(h) * s.T + t];
-  if (h == 0) s.ordered_seen[i] = t < 0 ? 0 : visible_keys(s, t);
+  if (h == 0) s.ordered_seen[i] = t < 0 ? s.N : visible_keys(s, t);
 }
 
 }  // namespace

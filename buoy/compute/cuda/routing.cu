@@ -5,26 +5,34 @@
 namespace buoy::cuda {
 namespace {
 
-constexpr int kWarps = 4, kThreads = 32 * kWarps, kArrangeThreads = kMostExperts, kCombineThreads = 256;
+constexpr int kWarps = 4, kThreads = 32 * kWarps, kArrangeThreads = kMostExperts, kRowThreads = 256;
 
-struct Candidate {
-  double value;
-  int index;  // -1: none
-};
+// Values as numbers of the same order, which a warp compares in three instructions: ties are equal, NaN comes
+// last.
+using Rank = unsigned long long;
+constexpr Rank kNone = 0, kLast = 1, kSign = Rank{1} << 63;
 
-// Ties go to the lowest number.
-__device__ bool is_better(const Candidate& a, const Candidate& b) {
-  if (a.index < 0 || b.index < 0) return b.index < 0 && a.index >= 0;
-  return a.value > b.value || (a.value == b.value && a.index < b.index);
+__device__ Rank rank_of(double value) {
+  if (isnan(value)) return kLast;
+  const auto bits = static_cast<Rank>(__double_as_longlong(value + 0.0));  // -0 is 0
+  return (bits & kSign) != 0 ? ~bits : bits | kSign;
 }
 
-// The best of a warp's candidates; every lane gets the same one, NaN or not.
-__device__ int best_of_warp(Candidate mine) {
-  for (int step = 16; step > 0; step /= 2) {
-    const Candidate other{__shfl_xor_sync(~0u, mine.value, step), __shfl_xor_sync(~0u, mine.index, step)};
-    if (is_better(other, mine)) mine = other;
-  }
-  return __shfl_sync(~0u, mine.index, 0);
+__device__ double value_of(Rank rank) {
+  return __longlong_as_double(static_cast<long long>((rank & kSign) != 0 ? rank & ~kSign : ~rank));
+}
+
+struct Candidate {
+  Rank rank = kNone;
+  unsigned index = ~0u;
+};
+
+// The number of the best of a warp's candidates, for every lane; ties go to the lowest.
+__device__ int best_of_warp(const Candidate& mine) {
+  const auto high = static_cast<unsigned>(mine.rank >> 32), low = static_cast<unsigned>(mine.rank);
+  const unsigned best_high = __reduce_max_sync(~0u, high);
+  const unsigned best_low = __reduce_max_sync(~0u, high == best_high ? low : 0u);
+  return static_cast<int>(__reduce_min_sync(~0u, high == best_high && low == best_low ? mine.index : ~0u));
 }
 
 __device__ double sum_of_warp(double x) {
@@ -55,44 +63,57 @@ struct Probabilities {
   }
 };
 
-// Leaves only the best groups of neighbours to be chosen from; a lane holds a group.
-__device__ void drop_groups(const ExpertView& view, double* ranked) {
-  const int lane = threadIdx.x % 32, size = view.count / static_cast<int>(view.rule.groups);
-  double best = -kInfinity, second = -kInfinity;
-  Candidate mine{0, -1};
-  if (lane < view.rule.groups) {
-    for (int e = lane * size; e < (lane + 1) * size; ++e) {
-      second = fmax(second, fmin(best, ranked[e]));
-      best = fmax(best, ranked[e]);
+// Leaves only the best groups of neighbours to be chosen from; some lanes share a group.
+__device__ void drop_groups(const ExpertView& view, Rank* ranks) {
+  const int lane = threadIdx.x % 32, groups = static_cast<int>(view.rule.groups), size = view.count / groups;
+  int sharing = 32;
+  while (sharing * groups > 32) sharing /= 2;
+  const int own = lane / sharing;
+  Rank best = kNone, second = kNone;
+  if (own < groups) {
+#pragma unroll 8
+    for (int e = own * size + lane % sharing; e < (own + 1) * size; e += sharing) {
+      second = max(second, min(best, ranks[e]));
+      best = max(best, ranks[e]);
     }
-    mine = {size == 1 ? best : best + second, lane};
+  }
+  for (int step = sharing / 2; step > 0; step /= 2) {
+    const Rank other = __shfl_xor_sync(~0u, best, step), next = __shfl_xor_sync(~0u, second, step);
+    second = max(max(second, next), min(best, other));
+    best = max(best, other);
+  }
+  Candidate mine;
+  if (own < groups && lane % sharing == 0) {
+    mine = {rank_of(size == 1 ? value_of(best) : value_of(best) + value_of(second)),
+            static_cast<unsigned>(own)};
   }
   unsigned kept = 0;
   for (Index i = 0; i < view.rule.kept_groups; ++i) {
     const int group = best_of_warp(mine);
     kept |= 1u << group;
-    if (lane == group) mine.index = -1;
+    if (own == group) mine = {};
   }
   __syncwarp();
+  const Rank never = rank_of(-kInfinity);
   for (int e = lane; e < view.count; e += 32) {
-    if ((kept >> e / size & 1) == 0) ranked[e] = -kInfinity;
+    if ((kept >> e / size & 1) == 0) ranks[e] = never;
   }
-  __syncwarp();
 }
 
-// Lane i gets the number of the i-th best expert.
-__device__ int choose(const ExpertView& view, const double* ranked) {
+// Lane i gets the number of the i-th best expert. A lane looks at experts lane, lane + 32, … and at no
+// others.
+__device__ int choose(const ExpertView& view, Rank* ranks) {
   const int lane = threadIdx.x % 32;
-  unsigned taken = 0;  // of the experts lane, lane + 32, …
   int chosen = 0;
   for (int i = 0; i < view.rule.active; ++i) {
-    Candidate mine{0, -1};
-    for (int e = lane, bit = 0; e < view.count; e += 32, ++bit) {
-      const Candidate here{ranked[e], e};
-      if ((taken >> bit & 1) == 0 && is_better(here, mine)) mine = here;
+    Candidate mine;
+#pragma unroll 8
+    for (int e = lane; e < view.count; e += 32) {
+      const Rank here = ranks[e];
+      if (here > mine.rank) mine = {here, static_cast<unsigned>(e)};
     }
     const int best = best_of_warp(mine);
-    if (best % 32 == lane) taken |= 1u << best / 32;
+    if (best % 32 == lane) ranks[best] = kNone;
     if (lane == i) chosen = best;
   }
   return chosen;
@@ -100,17 +121,18 @@ __device__ int choose(const ExpertView& view, const double* ranked) {
 
 // One warp a row; the same arithmetic as route_row().
 __global__ void __launch_bounds__(kThreads) route_kernel(ExpertView view) {
-  extern __shared__ double memory[];
+  extern __shared__ Rank memory[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, active = static_cast<int>(view.rule.active);
   const Index row = static_cast<Index>(blockIdx.x) * kWarps + warp;
   if (row >= view.rows) return;
-  double* ranked = memory + warp * view.count;
+  Rank* ranks = memory + warp * view.count;
   const Probabilities p(view, row);
   const auto bias = [&](int e) { return view.bias == nullptr ? 0.0 : static_cast<double>(view.bias[e]); };
-  for (int e = lane; e < view.count; e += 32) ranked[e] = p.of(e) + bias(e);
+#pragma unroll 4
+  for (int e = lane; e < view.count; e += 32) ranks[e] = rank_of(p.of(e) + bias(e));
   __syncwarp();
-  if (view.rule.groups > 1) drop_groups(view, ranked);
-  const int expert = choose(view, ranked);
+  if (view.rule.groups > 1) drop_groups(view, ranks);
+  const int expert = choose(view, ranks);
   const double mine = p.of(expert) + (p.softmax ? bias(expert) : 0.0);
   double total = 0;
   int before = 0;  // chosen ones with a lower number
@@ -168,12 +190,28 @@ __global__ void __launch_bounds__(kArrangeThreads) arrange_kernel(ExpertView vie
   view.slot_row[to] = static_cast<int>(pair / view.rule.active);
 }
 
-__global__ void __launch_bounds__(kCombineThreads) combine_kernel(ExpertView view) {
+// One block a row: it is read once and written for each of its experts.
+__global__ void __launch_bounds__(kRowThreads) gather_kernel(ExpertView view) {
+  const Index row = blockIdx.x;
+  const int active = static_cast<int>(view.rule.active);
+  const int* slots = view.pair_slot + row * active;
+  for (int c = threadIdx.x * kVector; c < view.E; c += kRowThreads * kVector) {
+    const uint4 part =
+        *reinterpret_cast<const uint4*>(static_cast<const Bf16*>(view.normed) + row * view.E + c);
+#pragma unroll 4
+    for (int i = 0; i < active; ++i) {
+      const Index slot = __ldg(slots + i);  // without waiting for the store before
+      *reinterpret_cast<uint4*>(static_cast<Bf16*>(view.out) + slot * view.E + c) = part;
+    }
+  }
+}
+
+__global__ void __launch_bounds__(kRowThreads) combine_kernel(ExpertView view) {
   const Index row = blockIdx.x;
   const int active = static_cast<int>(view.rule.active);
   const int* slots = view.pair_slot + row * active;
   const float* weights = view.pair_weight + row * active;
-  for (int c = threadIdx.x * kVector; c < view.E; c += kCombineThreads * kVector) {
+  for (int c = threadIdx.x * kVector; c < view.E; c += kRowThreads * kVector) {
     float sums[kVector];
     load_vector(view.x + row * view.x_stride + c, sums);
 #pragma unroll 4
@@ -192,7 +230,7 @@ __global__ void __launch_bounds__(kCombineThreads) combine_kernel(ExpertView vie
 void route_experts(const ExpertView& view, cudaStream_t stream) {
   check_cuda(cudaMemsetAsync(view.counts, 0, static_cast<std::size_t>(view.count) * sizeof(int), stream),
              "clear counts");
-  const int shared = kWarps * view.count * static_cast<int>(sizeof(double));
+  const int shared = kWarps * view.count * static_cast<int>(sizeof(Rank));
   route_kernel<<<static_cast<unsigned>(divide_up(view.rows, kWarps)), kThreads, shared, stream>>>(view);
   check_launch("route rows");
   arrange_kernel<<<static_cast<unsigned>(divide_up(view.pairs(), kArrangeThreads)), kArrangeThreads, 0,
@@ -200,8 +238,13 @@ void route_experts(const ExpertView& view, cudaStream_t stream) {
   check_launch("arrange rows");
 }
 
+void gather_experts(const ExpertView& view, cudaStream_t stream) {
+  gather_kernel<<<static_cast<unsigned>(view.rows), kRowThreads, 0, stream>>>(view);
+  check_launch("gather rows of experts");
+}
+
 void combine_experts(const ExpertView& view, cudaStream_t stream) {
-  combine_kernel<<<static_cast<unsigned>(view.rows), kCombineThreads, 0, stream>>>(view);
+  combine_kernel<<<static_cast<unsigned>(view.rows), kRowThreads, 0, stream>>>(view);
   check_launch("combine experts");
 }
 

@@ -232,7 +232,9 @@ __global__ void __launch_bounds__(kThreads, 1) attention_kernel(AttentionView vi
   extern __shared__ uint4 memory[];
   auto& shared = aligned_shared<Shared<D>>(memory);
   const SequenceView& s = view.sequences[blockIdx.z];
-  const int first = blockIdx.x * kQueries, h = blockIdx.y;
+  const BlockPlace place = place_of_block(s);
+  const int tiles = static_cast<int>(gridDim.x), h = place.h;
+  const int first = (s.block > 0 ? tiles - 1 - place.tile : place.tile) * kQueries;
   if (first >= s.T) return;
   const int end = visible_keys(s, min(first + kQueries, s.T) - 1);
   const Task task{s, first, h, h / (view.H / view.Hkv), (end + kKeys - 1) / kKeys};

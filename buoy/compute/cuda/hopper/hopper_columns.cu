@@ -104,19 +104,21 @@ __device__ __forceinline__ void start_scores(const uint4* queries, const uint4* 
 // What a group of warps works on.
 struct Task {
   const SequenceView& s;
-  int first, h, masked;  // first key; head; 0: a full mask
-  int group;             // which of the block's
+  int first, end, h;   // keys [first, end); head
+  int masked, biased;  // 0: a full mask; no biases
+  int group;           // which of the block's
 };
 
 // Adds the weights of a thread's two queries to the sums of its keys; key number i is 8·(i/2) + 2·(lane%4) +
-// i%2. `simple`: nothing is hidden or biased.
+// i%2. Most of the work is where nothing is hidden or biased, and there it is short. Under a mask it is
+// rounded as in the general case: whether a tile is whole changes no bits.
 template <int D>
-__device__ __forceinline__ void fold(const Shared<D>& shared, const Task& task, int turn, bool simple,
-                                     float scale, const float (&scores)[kScores], float (&sums)[kSums]) {
+__device__ __forceinline__ void fold(const Shared<D>& shared, const Task& task, int turn, float scale,
+                                     const float (&scores)[kScores], float (&sums)[kSums]) {
   const int lane = threadIdx.x % 32, row = threadIdx.x % kGroupThreads / 32 * 16 + lane / 4;
   const auto* lse = reinterpret_cast<const float*>(shared.lse[turn % kNotes]);
   const float subtract[2] = {lse[row], lse[row + 8]};
-  if (simple) {
+  if (!task.masked && !task.biased) {
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       sums[i / 4 * 2 + i % 2] += exp2_fast(fmaf(scores[i], scale, -subtract[i % 4 / 2]));
@@ -124,7 +126,14 @@ __device__ __forceinline__ void fold(const Shared<D>& shared, const Task& task, 
     return;
   }
   const auto* notes = reinterpret_cast<const int*>(shared.seen[turn % kNotes]);
-  const int seen[2] = {task.masked ? notes[row] : task.s.N, task.masked ? notes[row + 8] : task.s.N};
+  const int seen[2] = {task.masked ? notes[row] : task.end, task.masked ? notes[row + 8] : task.end};
+  if (__all_sync(~0u, !task.biased && seen[0] >= task.end && seen[1] >= task.end)) {
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      sums[i / 4 * 2 + i % 2] += exp2_fast(__fsub_rn(__fmul_rn(scores[i], scale), subtract[i % 4 / 2]));
+    }
+    return;
+  }
 #pragma unroll
   for (int i = 0; i < kScores; ++i) {
     const int key = i / 4 * 8 + 2 * (lane % 4) + i % 2, half = i % 4 / 2;
@@ -164,10 +173,8 @@ __device__ __forceinline__ void flush(const Task& task, int queries, float (&sum
 
 template <int D>
 __device__ __forceinline__ void sum_columns(const AttentionView& view, const Task& task, Shared<D>& shared) {
-  const SequenceView& s = task.s;
   const int lane = threadIdx.x % 32;
   const float scale = score_scale(view);
-  const bool simple = !task.masked && s.key_bias == nullptr;
   const int turns = count_blocks(shared.source);
   if (turns == 0) {
     shared.keys_here.wait(0);  // nobody leaves while the copy engine writes to the block's memory
@@ -195,7 +202,7 @@ __device__ __forceinline__ void sum_columns(const AttentionView& view, const Tas
     const int next = __shfl_sync(~0u, shared.group[turn % kNotes], 0);
     if (next != group && group >= 0) flush<D>(task, group, sums, shared);
     group = next;
-    fold(shared, task, turn, simple, scale, scores, sums);
+    fold(shared, task, turn, scale, scores, sums);
   }
   flush<D>(task, group, sums, shared);
 }
@@ -205,10 +212,13 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   extern __shared__ uint4 memory[];
   auto& shared = aligned_shared<Shared<D>>(memory);
   const SequenceView& s = view.sequences[blockIdx.z];
-  const int first = static_cast<int>(blockIdx.x) * kKeys * kGroups, h = static_cast<int>(blockIdx.y);
+  const BlockPlace place = place_of_block(s);
+  const int first = place.tile * kKeys * kGroups, h = place.h;
   if (s.column_sums == nullptr || first >= s.N || s.block_count == 0) return;
   const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x / kGroupThreads), 0);
-  const Task task{s, first + group * kKeys, h, s.block > 0 ? 1 : 0, group};
+  const int own = first + group * kKeys;
+  const Task task{s,    own, min(own + kKeys, s.N), h, s.block > 0 ? 1 : 0, s.key_bias != nullptr ? 1 : 0,
+                  group};
   const int mine = task.first + threadIdx.x % kGroupThreads;
   shared.bias[group][threadIdx.x % kGroupThreads] = mine < s.N ? bias_of(s, h, mine) : -kInfinity;
   if (threadIdx.x == 0) {

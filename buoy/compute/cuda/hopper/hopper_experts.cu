@@ -1,7 +1,8 @@
 // Products of experts on Hopper: a block multiplies up to 128 slots of an expert, 64 for each of two groups
-// of warps, by 128 of its outputs. A warp of its own has the copy engine bring rows and weights, 64 columns
-// at a time. The weights of all experts pass by once, so memory sets the pace: two blocks share a
-// multiprocessor, and one loads while the other ends.
+// of warps, by 128 of its outputs. A thread of its own has the copy engine bring rows and weights, 64 columns
+// at a time; for that the rows are first copied to their slots, because the engine brings 64 neighbours two
+// to three times as fast as 64 single rows. The weights of all experts pass by once, so memory sets the pace:
+// two blocks share a multiprocessor, and one loads while the other ends.
 #include "buoy/compute/cuda/experts.cuh"
 #include "buoy/compute/cuda/hopper/barrier.cuh"
 #include "buoy/compute/cuda/hopper/wgmma.cuh"
@@ -18,7 +19,6 @@ static_assert(kRows == kHopperTileRows && kHalf == kWeightBoxRows && kGroupRows 
 struct Shared {
   uint4 rows[kStages][kRows * kChunks];
   uint4 weights[kStages][kColumns * kChunks];
-  int source[kRows];                     // the rows of the slots
   Barrier here[kStages], done[kStages];  // tiles have come; every warp has multiplied them
 };
 
@@ -33,40 +33,24 @@ struct Task {
   int first, steps, groups;  // output; turns of kDepth columns; groups of warps that have rows
 };
 
-// Has the copy engine bring the tiles in the order of their use; for one whole warp.
+// Has the copy engine bring the tiles in the order of their use; for one thread.
 template <Way way>
 __device__ void feed(const Task<way>& task, Shared& shared) {
-  const int lane = threadIdx.x % 32, rows = task.tile.rows;
-  const TensorMap& map = way == Way::kUp ? *task.view.row_map : *task.view.gated_map;
-  if (lane == 0) {
-    refresh_map(map);
-    refresh_map(task.weights);
-  }
-  __syncwarp();
+  const TensorMap& rows = way == Way::kUp ? *task.view.gathered_map : *task.view.gated_map;
+  refresh_map(rows);
+  refresh_map(task.weights);
   const int second = way == Way::kUp ? task.view.F + task.first : task.first + kHalf;
-  const int row_bytes = (way == Way::kUp ? rows : task.groups * kGroupRows) * kRowBytes;
   for (int step = 0; step < task.steps; ++step) {
     const int stage = step % kStages, turn = step / kStages, column = step * kDepth;
     if (turn > 0) shared.done[stage].wait(turn - 1);
     Barrier& here = shared.here[stage];
-    uint4* to = shared.rows[stage];
+    here.expect((task.groups * kGroupRows + kColumns) * kRowBytes);
     uint4* weights = shared.weights[stage];
-    if (lane == 0) {
-      here.expect(row_bytes + kColumns * kRowBytes);
-      copy_boxes<kDepth, kHalf>(task.weights, column, task.first, weights, here);
-      copy_boxes<kDepth, kHalf>(task.weights, column, second, weights + kHalf * kChunks, here);
-      if constexpr (way == Way::kDown) {
-        for (int g = 0; g < task.groups; ++g) {
-          copy_boxes<kDepth, kGroupRows>(map, column, task.tile.first + g * kGroupRows,
-                                         to + g * kGroupRows * kChunks, here);
-        }
-      }
-    }
-    __syncwarp();
-    if constexpr (way == Way::kUp) {
-      for (int r = lane; r < rows; r += 32) {
-        copy_boxes<kDepth, 1>(map, column, shared.source[r], to + r * kChunks, here);
-      }
+    copy_boxes<kDepth, kHalf>(task.weights, column, task.first, weights, here);
+    copy_boxes<kDepth, kHalf>(task.weights, column, second, weights + kHalf * kChunks, here);
+    for (int g = 0; g < task.groups; ++g) {
+      copy_boxes<kDepth, kGroupRows>(rows, column, task.tile.first + g * kGroupRows,
+                                     shared.rows[stage] + g * kGroupRows * kChunks, here);
     }
   }
 }
@@ -131,7 +115,6 @@ __global__ void __launch_bounds__(kThreads, 2) experts_kernel(ExpertView view, i
                        found.stretch * (kUp ? kHalf : kColumns),
                        ((kUp ? view.E : view.F) + kDepth - 1) / kDepth,
                        (tile.rows + kGroupRows - 1) / kGroupRows};
-  if (threadIdx.x < tile.rows) shared.source[threadIdx.x] = view.slot_row[tile.first + threadIdx.x];
   if (threadIdx.x == 0) {
     for (Barrier& barrier : shared.here) barrier.init(1);
     for (Barrier& barrier : shared.done) barrier.init(task.groups * kGroupThreads / 32);
@@ -140,7 +123,7 @@ __global__ void __launch_bounds__(kThreads, 2) experts_kernel(ExpertView view, i
   __syncthreads();
   const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x / kGroupThreads), 0);
   if (group == kGroups) {
-    feed<way>(task, shared);
+    if (threadIdx.x == kGroups * kGroupThreads) feed<way>(task, shared);
   } else if (group < task.groups) {
     multiply<way>(task, group, shared);
   }
@@ -159,6 +142,7 @@ void run(const ExpertView& view, int outputs, int columns, cudaStream_t stream) 
 }  // namespace
 
 void run_hopper_experts(const ExpertView& view, cudaStream_t stream) {
+  gather_experts(view, stream);
   run<Way::kUp>(view, view.F, kHalf, stream);
   run<Way::kDown>(view, view.E, kColumns, stream);
 }
