@@ -44,6 +44,7 @@ expect 2 'threads have no effect' generate -m "$work/m" --ids 1 --device referen
 command -v nvidia-smi >/dev/null || expect 1 'device cuda: (this build has no CUDA backend|no NVIDIA)' generate -m "$work/m" --ids 1 --device cuda
 expect 2 'dtype bf16 needs device cuda' generate -m "$work/m" --ids 1 --device cpu --dtype bf16
 expect 0 'tokens +plain ms +recorded ms' bench --device cpu --tokens 16 --layers 1 --repeat 1
+expect 0 'million parameters, .* million active' bench --device cpu --tokens 16 --layers 1 --repeat 1
 expect 0 '"recorded_ms"' bench --device cpu --tokens 16 --layers 1 --repeat 1 --json
 expect 2 'the shape.s context is 8192' bench --device cpu --tokens 9000
 expect 2 '--kernels has no effect with --json' bench --json --kernels

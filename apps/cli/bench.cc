@@ -15,6 +15,7 @@
 #include "buoy/base/random.h"
 #include "buoy/compute/timed_backend.h"
 #include "buoy/io/json.h"
+#include "buoy/model/memory.h"
 #include "buoy/model/random_model.h"
 
 namespace buoy {
@@ -100,8 +101,14 @@ Measured measure(const Model& model, const Pass& pass, Record record, int repeat
   return {times[times.size() / 2], times.front(), backend.take_peak_bytes()};
 }
 
-// Multiplications and additions of a pass, two each. Causal queries see half of the keys.
-double operations(const ModelConfig& c, Index tokens, Index read) {
+// Multiplications and additions of a pass, two each. Queries that do not see all keys see about half of them.
+struct Operations {
+  double products = 0;   // of the weights that a token goes through
+  double attention = 0;  // of queries, keys and values
+  double all() const { return products + attention; }
+};
+
+Operations operations(const ModelConfig& c, Index tokens, Index read) {
   const auto N = static_cast<double>(tokens),
              R = static_cast<double>(read == 0 ? tokens : std::min(read, tokens));
   const auto width = static_cast<double>(c.E), Q = static_cast<double>(c.H * c.D),
@@ -118,7 +125,16 @@ double operations(const ModelConfig& c, Index tokens, Index read) {
     }
     after += (l + 1 == c.L ? R : N) * (Q * width + feed);
   }
-  return 2 * (layers * (N * before + attention) + after + R * width * static_cast<double>(c.V));
+  return {2 * (layers * N * before + after + R * width * static_cast<double>(c.V)), 2 * layers * attention};
+}
+
+// All parameters, and those that one token goes through.
+std::pair<double, double> parameters(const ModelConfig& config) {
+  WeightReport report;
+  for (const ExpectedTensor& tensor : expected_tensors(config))
+    report.parameters += element_count(tensor.shape);
+  return {static_cast<double>(report.parameters),
+          static_cast<double>(estimate_memory(config, report, 0).active_parameters)};
 }
 
 // The rate of one large square product on this device: what a pass of products alone could reach.
@@ -166,23 +182,27 @@ void print_kernels(const ModelConfig& config, const RandomWeights& weights, Back
   }
 }
 
-Json as_json(Index tokens, const Measured& plain, const Measured& recorded, double flops, double peak) {
+Json as_json(Index tokens, const Measured& plain, const Measured& recorded, const Operations& work,
+             double peak) {
   return {{"tokens", tokens},
           {"plain_ms", 1e3 * plain.median},
           {"recorded_ms", 1e3 * recorded.median},
           {"plain_best_ms", 1e3 * plain.best},
           {"recorded_best_ms", 1e3 * recorded.best},
-          {"tflops", flops / plain.median / 1e12},
-          {"share_of_peak", flops / plain.median / peak},
+          {"tflops", work.all() / plain.median / 1e12},
+          {"share_of_peak", work.all() / plain.median / peak},
+          {"products_ms", 1e3 * work.products / peak},
           {"plain_bytes", plain.peak},
           {"recorded_bytes", recorded.peak}};
 }
 
-void print_row(Index tokens, const Measured& plain, const Measured& recorded, double flops, double peak) {
+void print_row(Index tokens, const Measured& plain, const Measured& recorded, const Operations& work,
+               double peak) {
   const auto mib = [](Index bytes) { return static_cast<double>(bytes) / 0x1p20; };
-  std::printf("%7lld %11.2f %11.2f %6.1f %% %9.2f %6.1f %% %10.0f %9.1f\n", static_cast<long long>(tokens),
-              1e3 * plain.median, 1e3 * recorded.median, 100 * (recorded.median / plain.median - 1),
-              flops / plain.median / 1e12, 100 * flops / plain.median / peak, mib(plain.peak),
+  std::printf("%7lld %11.2f %11.2f %6.1f %% %9.2f %6.1f %% %10.2f %10.0f %9.1f\n",
+              static_cast<long long>(tokens), 1e3 * plain.median, 1e3 * recorded.median,
+              100 * (recorded.median / plain.median - 1), work.all() / plain.median / 1e12,
+              100 * work.all() / plain.median / peak, plain.median * peak / work.products, mib(plain.peak),
               mib(recorded.peak - plain.peak));
   std::fflush(stdout);
 }
@@ -205,19 +225,21 @@ void bench_command(const BenchFlags& options) {
     std::printf("%s on %s, %lld layers, logits of %s; one large product runs at %.1f TFLOP/s\n",
                 options.shape.c_str(), std::string(backend->name()).c_str(), static_cast<long long>(config.L),
                 options.read == 0 ? "all rows" : fmt::format("{} rows", options.read).c_str(), peak / 1e12);
-    std::printf("%7s %11s %11s %8s %9s %8s %10s %9s\n", "tokens", "plain ms", "recorded ms", "adds",
-                "TFLOP/s", "of peak", "MiB", "more MiB");
+    const auto [all, active] = parameters(config);
+    std::printf("%.1f million parameters, %.1f million active\n", all / 1e6, active / 1e6);
+    std::printf("%7s %11s %11s %8s %9s %8s %10s %10s %9s\n", "tokens", "plain ms", "recorded ms", "adds",
+                "TFLOP/s", "of peak", "÷ products", "MiB", "more MiB");
   }
   Json rows = Json::array();
   for (const Index tokens : options.tokens) {
     const Pass pass(config, tokens, options.read);
     const Measured plain = measure(model, pass, Record::kNothing, options.repeat);
     const Measured recorded = measure(model, pass, Record::kEverything, options.repeat);
-    const double flops = operations(config, tokens, options.read);
+    const Operations work = operations(config, tokens, options.read);
     if (options.json) {
-      rows.push_back(as_json(tokens, plain, recorded, flops, peak));
+      rows.push_back(as_json(tokens, plain, recorded, work, peak));
     } else {
-      print_row(tokens, plain, recorded, flops, peak);
+      print_row(tokens, plain, recorded, work, peak);
     }
   }
   if (options.json) std::printf("%s\n", rows.dump(2).c_str());
@@ -246,10 +268,12 @@ void add_bench(Command& command) {
   verb.flag("--json", &options->json, "The table as JSON");
   verb.footer(
       "Recorded: column sums per head and layer, row statistics of 32 rows, means of queries against keys.\n"
-      "Memory is above the weights; \"more\" is what recording adds.\n\n"
+      "\"÷ products\": times what the products of the active parameters would take at the rate of one large\n"
+      "product. Memory is above the weights; \"more\" is what recording adds.\n\n"
       "Examples:\n"
       "  buoy bench\n"
-      "  buoy bench --shape llada-8b --device cuda --dtype bf16 --tokens 1024,2048,4096 --kernels\n");
+      "  buoy bench --shape llada-8b --device cuda --dtype bf16 --tokens 1024,2048,4096 --kernels\n"
+      "  buoy bench --shape llada2-mini --device cuda --dtype bf16 --tokens 2048\n");
   verb.runs([options] {
     if (options->json && options->kernels) fail_usage("--kernels has no effect with --json");
     stoppable("the table is not complete", [&] { bench_command(*options); });

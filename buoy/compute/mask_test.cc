@@ -124,7 +124,6 @@ TEST_P(BlockAttention, IsWhatTheWrittenOutMatrixSays) {
   const Problem p(GetParam());
   const auto& [T, N, H, Hkv, D, mask, after] = p.shape;
   std::vector<NamedBackend> backends = backends_under_test();
-  std::erase_if(backends, [](const NamedBackend& b) { return b.name == "cuda"; });  // refuses blocks
   backends.push_back({"reference", make_reference_backend()});
   for (NamedBackend& b : backends) {
     SCOPED_TRACE(b.name);
@@ -149,7 +148,6 @@ TEST_P(BlockAttention, OnEveryBackendMatchesTheReferenceInEverythingElse) {
   const Problem p(GetParam());
   const Answer want = run(*make_reference_backend(), p, &p.request);
   for (NamedBackend& b : backends_under_test()) {
-    if (b.name == "cuda") continue;
     SCOPED_TRACE(b.name);
     expect_equal_answers(run(*b.backend, p, &p.request), want, p);
   }
@@ -157,11 +155,46 @@ TEST_P(BlockAttention, OnEveryBackendMatchesTheReferenceInEverythingElse) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, BlockAttention, testing::ValuesIn(block_problems()));
 
-TEST(BlockAttentionOnACard, IsRefusedUnlessItIsCausal) {
-  const auto card = cuda_backend(DType::kF32);
-  if (card == nullptr) GTEST_SKIP() << "no card";
-  const Problem p({31, 31, 4, 2, 32, Mask::blocks(4, 1)});
-  EXPECT_THROW(run(*card, p, &p.request), Error);
+// Sequences of one batch under masks of their own, each against itself alone: not a bit may differ.
+TEST(MasksOfABatch, AreEachSequencesOwn) {
+  const std::vector<Mask> all = {Mask::kFull, Mask::blocks(4, 1), Mask::kCausal, Mask::blocks(7)};
+  const Index H = 4, Hkv = 2, D = 16;
+  for (NamedBackend& b : backends_under_test()) {
+    SCOPED_TRACE(b.name);
+    std::vector<Problem> problems;
+    std::vector<Answer> answers(all.size());
+    std::vector<AttentionSequence> sequences;
+    std::vector<float> q;
+    Index rows = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Index N = 23 + 11 * static_cast<Index>(i);
+      problems.emplace_back(ProblemShape{N, N, H, Hkv, D, all[i]});
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Problem& p = problems[i];
+      sequences.push_back({.first_row = rows,
+                           .T = p.shape.T,
+                           .k = upload(*b.backend, p.shape.N, Hkv * D, p.k),
+                           .v = upload(*b.backend, p.shape.N, Hkv * D, p.v),
+                           .mask = p.shape.mask,
+                           .request = &p.request,
+                           .stats = &answers[i].stats});
+      q.insert(q.end(), p.q.begin(), p.q.end());
+      rows += p.shape.T;
+    }
+    const Tensor out = b.backend->allocate_activations(rows, H * D);
+    b.backend->attention(
+        {.q = upload(*b.backend, rows, H * D, q), .H = H, .Hkv = Hkv, .D = D, .sequences = sequences}, out);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      SCOPED_TRACE(name_of(all[i]));
+      const Answer alone = run(*b.backend, problems[i], &problems[i].request);
+      EXPECT_EQ(download(*b.backend, out.row_range(sequences[i].first_row, sequences[i].T)), alone.out);
+      EXPECT_EQ(answers[i].stats.column_sums, alone.stats.column_sums);
+      EXPECT_EQ(answers[i].stats.row_means, alone.stats.row_means);
+      EXPECT_EQ(answers[i].stats.score_means, alone.stats.score_means);
+      EXPECT_EQ(answers[i].stats.uniform_norm, alone.stats.uniform_norm);
+    }
+  }
 }
 
 }  // namespace

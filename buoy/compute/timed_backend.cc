@@ -73,6 +73,11 @@ void TimedBackend::attention(const AttentionArgs& args, const Tensor& out) {
   timed("attention", [&] { inner_.attention(args, out); });
 }
 
+void TimedBackend::leave_layer(const LayerOutput& layer, const Tensor& mixed, const Tensor& x) {
+  if (std::holds_alternative<SwigluMlp>(layer.feed_forward)) return Backend::leave_layer(layer, mixed, x);
+  timed("output and experts", [&] { inner_.leave_layer(layer, mixed, x); });
+}
+
 void TimedBackend::settle() {
   timed("settle", [&] { inner_.settle(); });
 }

@@ -9,7 +9,8 @@
 namespace buoy {
 
 // Every operation waits for the one before, so the times add up to more than a pass takes. Halves of layers
-// run operation by operation. `inner` must outlive it; weights are shared with it.
+// run operation by operation, but for the second half of layers with experts, which may be fused. `inner`
+// must outlive it; weights are shared with it.
 class TimedBackend : public Backend {
  public:
   struct Cost {
@@ -47,6 +48,7 @@ class TimedBackend : public Backend {
   void add_scaled_rows(const Tensor& x, std::span<const float> factors, std::span<const Index> rows,
                        const Tensor& out) override;
   void attention(const AttentionArgs& args, const Tensor& out) override;
+  void leave_layer(const LayerOutput& layer, const Tensor& mixed, const Tensor& x) override;
   void settle() override;
   void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override;
   std::vector<LogitSummary> summarize(const Tensor& logits) override;

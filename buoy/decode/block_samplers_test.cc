@@ -231,11 +231,18 @@ std::vector<BlockCase> block_cases() {
       {"fast-dllm-v2", "", settings(8, 0.5)}, {"a2d-qwen3", "a2d-qwen3-bd3lm", settings(8, std::nullopt)}};
 }
 
+// Every backend that this machine can run.
+std::vector<std::unique_ptr<Backend>> backends_for_blocks() {
+  std::vector<std::unique_ptr<Backend>> all;
+  all.push_back(make_reference_backend());
+  if (has_cpu_backend()) all.push_back(make_cpu_backend({.threads = 2}));
+  if (cuda_problem()) return all;
+  for (const DType dtype : {DType::kF32, DType::kBf16}) all.push_back(make_cuda_backend({.dtype = dtype}));
+  return all;
+}
+
 TEST(BlockCache, ChangesNoBit) {
-  std::vector<std::unique_ptr<Backend>> backends;
-  backends.push_back(make_reference_backend());
-  if (has_cpu_backend()) backends.push_back(make_cpu_backend({.threads = 2}));
-  for (const auto& backend : backends) {
+  for (const auto& backend : backends_for_blocks()) {
     for (const BlockCase& c : block_cases()) {
       const Transformer model(source_path("tests/goldens") / c.model, *backend, {}, c.family);
       const std::vector<std::vector<TokenId>> prompts = {{11, 12, 13, 14, 15},
@@ -263,8 +270,11 @@ TEST(BlockCache, ChangesNoBit) {
 
 // The logits themselves, of a block whose past is kept, against those of a whole pass.
 TEST(BlockCache, GivesTheLogitsOfAWholePass) {
-  for (const char* name : {"sdar", "llada2-moe", "stable-diffcoder", "fast-dllm-v2"}) {
-    const auto backend = has_cpu_backend() ? make_cpu_backend({.threads = 2}) : make_reference_backend();
+  const std::vector<std::unique_ptr<Backend>> backends = backends_for_blocks();
+  const char* names[] = {"sdar", "llada2-moe", "stable-diffcoder", "fast-dllm-v2"};
+  for (std::size_t i = 0; i < std::size(names) * backends.size(); ++i) {
+    const char* name = names[i % std::size(names)];
+    Backend* const backend = backends[i / std::size(names)].get();
     const Transformer model(source_path("tests/goldens") / name, *backend, {});
     std::vector<TokenId> ids(24);
     std::iota(ids.begin(), ids.end(), 20);
@@ -282,7 +292,7 @@ TEST(BlockCache, GivesTheLogitsOfAWholePass) {
     const ForwardSequence block{
         .ids = std::span(ids).subspan(16), .read_rows = own, .cache = &cache, .mask = mask};
     backend->download(model.forward({&block, 1}), got);
-    EXPECT_EQ(got, want) << name;
+    EXPECT_EQ(got, want) << name << " on " << backend->name();
   }
 }
 

@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <map>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
 #include "buoy/base/error.h"
 #include "buoy/base/testing.h"
-#include "buoy/compute/testing.h"
+#include "buoy/decode/golden_testing.h"
 #include "buoy/model/transformer.h"
 
 namespace buoy {
@@ -49,11 +47,7 @@ TEST_P(Golden, ModelReproducesThePublicCode) {
   const std::filesystem::path directory = kGoldens / GetParam().model;
   const Transformer model(
       directory, *backend, [](const std::string& line) { ADD_FAILURE() << line; }, GetParam().family);
-  NpzArrays golden = read_npz(directory / "golden.npz");
-  if (std::string(GetParam().backend).starts_with("cuda")) {  // whose attention has no blocks
-    if (model.config().block > 0) GTEST_SKIP() << "blocks";
-    std::erase_if(golden, [](const auto& array) { return array.first.starts_with("bd3lm_"); });
-  }
+  const NpzArrays golden = read_npz(directory / "golden.npz");
   const bool bf16 = GetParam().backend == std::string("cuda-bf16");
   const std::vector<GoldenCheck> checks =
       check_golden(model, golden, "golden.npz", bf16 ? kBf16GoldenTolerance : GoldenTolerance{});
@@ -62,11 +56,18 @@ TEST_P(Golden, ModelReproducesThePublicCode) {
     EXPECT_EQ(std::ranges::count(checks, name, &GoldenCheck::array), 1) << name << " has a line of its own";
   }
   EXPECT_EQ(checks.size(), golden.size());
+  // Then only some of a pass can be compared: golden_experts_test.cc does.
+  const bool elsewhere = bf16 && std::ranges::any_of(checks, [](const GoldenCheck& check) {
+                           return check.array == "experts" && !check.passed;
+                         });
+  const auto of_pass = [](const std::string& array) {
+    return array == "logits" || array == "attentions" || array == "weights";
+  };
   for (const GoldenCheck& check : checks) {
     const bool tokens = check.measured.find("tokens equal") != std::string::npos ||
                         check.measured.find("experts equal") != std::string::npos;
     RecordProperty(check.array, check.measured);
-    if (bf16 && tokens) continue;
+    if ((bf16 && tokens) || (elsewhere && of_pass(check.array))) continue;
     EXPECT_TRUE(check.passed) << check.array << ": " << check.measured;
   }
 }
@@ -95,21 +96,13 @@ INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(all_cases()), [](const a
 TEST(GoldenTolerance, WeightsInBf16AloneAccountForMostOfIt) {
   for (const char* name : {"llada", "dream", "llama-gqa", "llama31-rope", "qwen2-tied"}) {
     const std::filesystem::path directory = kGoldens / name;
-    const Checkpoint checkpoint = Checkpoint::open(directory);
-    std::map<std::string, std::vector<float>, std::less<>> rounded;
     const auto backend = make_reference_backend();
-    const auto find = [&](std::string_view tensor) {
-      const TensorView given = *checkpoint.find(tensor);
-      std::vector<float> values(static_cast<std::size_t>(element_count(given.shape)));
-      check(given.dtype == DType::kF32, "the goldens are float32");
-      std::memcpy(values.data(), given.bytes.data(), given.bytes.size());
-      const auto& kept = rounded[std::string(tensor)] = testing_support::rounded_to_bf16(std::move(values));
-      return TensorView{DType::kF32, given.shape, std::as_bytes(std::span(kept))};
-    };
-    const Transformer model(read_model_config(directory), find, *backend);
+    const RoundedModel rounded(directory, *backend);
     const NpzArrays golden = read_npz(directory / "golden.npz");
     const NpzArrays logits = {{"input_ids", golden.at("input_ids")}, {"logits", golden.at("logits")}};
-    const auto within = [&](double limit) { return check_golden(model, logits, name, {.logits = limit})[0]; };
+    const auto within = [&](double limit) {
+      return check_golden(rounded.model(), logits, name, {.logits = limit})[0];
+    };
     EXPECT_FALSE(within(4e-2).passed) << name << ": " << within(4e-2).measured;
     EXPECT_TRUE(within(kBf16GoldenTolerance.logits).passed) << name << ": " << within(4e-2).measured;
   }

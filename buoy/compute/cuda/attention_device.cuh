@@ -16,9 +16,24 @@ __device__ inline float exp2_fast(float x) {
   return y;
 }
 
-// Keys [0, visible) of query t.
-__device__ inline int visible_keys(const AttentionView& view, const SequenceView& s, int t) {
-  return view.causal ? min(s.N, s.first_position + t + 1) : s.N;
+// Keys [0, visible) of query t: what Mask::visible_keys() says. Unsigned, so that nothing overflows.
+__device__ inline int visible_keys(const SequenceView& s, int t) {
+  if (s.block == 0) return s.N;
+  const unsigned size = s.block, at = s.first_position + t + s.offset;
+  return static_cast<int>(min(static_cast<unsigned>(s.N), (at / size + 1) * size - s.offset));
+}
+
+// The first position whose query sees key j: what Mask::first_position_seeing() says.
+__device__ inline int first_position_seeing(const SequenceView& s, int j) {
+  if (s.block == 0) return 0;
+  const unsigned size = s.block;
+  return max(0, static_cast<int>((j + s.offset) / size * size) - s.offset);
+}
+
+// The first key that no position before `position` sees: the first of a block.
+__device__ inline int first_key_from(const SequenceView& s, int position) {
+  const unsigned size = s.block, at = position + s.offset;
+  return position == 0 ? 0 : static_cast<int>((at + size - 1) / size * size) - s.offset;
 }
 
 // Added to a score, in units of log 2.

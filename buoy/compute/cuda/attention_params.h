@@ -25,7 +25,8 @@ struct SequenceView {
   void* out;
   Index q_stride, k_stride, v_stride, out_stride;  // elements
   int T, N;
-  int first_position;        // of the first query among the keys; kFull: unused
+  int first_position;        // of the first query among the keys; full mask: unused
+  int block, offset;         // the mask (compute/mask.h); block 0: full
   const float* key_bias;     // or null
   int bias_stride;           // from head to head: N, or 0
   const float* head_gain;    // [H] or null
@@ -41,6 +42,7 @@ struct SequenceView {
   const GroupBlock* group_blocks;  // [blocks]
   int block_count, group_count;
   float* ordered_lse;  // [H, blocks · kQueryBlock], lse in that order, +inf where there is no query
+  int* ordered_seen;   // [blocks · kQueryBlock], how many keys each of them sees; N where there is no query
   float* column_sums;  // [H, group_count, N] or null
 
   // Rows that are looked at closely.
@@ -67,8 +69,8 @@ struct AttentionView {
   const SequenceView* sequences;  // [count], on the card
   int count;
   int H, Hkv, D;
-  int causal;  // 0 or 1
-  DType type;  // of q, k, v and out
+  int some_full, some_masked;  // 0 or 1: sequences under a full mask, and under another
+  DType type;                  // of q, k, v and out
   int most_queries, most_keys, most_rows, most_blocks;
 };
 
@@ -96,7 +98,7 @@ void run_row_means(const AttentionView& view, cudaStream_t stream);
 
 // Means over queries and key norms; means_scratch() floats are needed for each sequence.
 void run_means(const AttentionView& view, cudaStream_t stream);
-Index means_scratch(const AttentionView& view, Index T, Index N);
+Index means_scratch(const AttentionView& view, const SequenceView& s);
 
 // Value norms, the mean output norm, and what it would be under uniform attention.
 void run_norms(const AttentionView& view, cudaStream_t stream);

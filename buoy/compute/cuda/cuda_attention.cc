@@ -14,6 +14,7 @@ constexpr Index kAlignment = 256;         // bytes, of arrays in a shared block
 constexpr Index kStatisticsStep = 65536;  // bytes of a layer's answers are rounded up to this
 constexpr int kBlockStep = 8;             // and blocks of queries to this
 constexpr int kRowStep = 32;              // and rows to this
+constexpr Index kMostBlock = Index{1} << 30;
 
 template <typename T>
 T round_up(T value, T step) {
@@ -173,19 +174,12 @@ struct CudaAttention::Plan {
 
 void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
   check_attention(args, out);
-  const Mask mask = args.sequences.empty() ? args.mask : mask_of(args, args.sequences.front());
-  for (const AttentionSequence& s : args.sequences) {
-    if (mask_of(args, s) != mask || (mask != Mask::kFull && mask != Mask::kCausal)) {
-      fail("attention on the card: the mask is {}, expected full or causal", name_of(mask_of(args, s)));
-    }
-  }
   settle();
   Plan plan;
   AttentionView view{.count = static_cast<int>(args.sequences.size()),
                      .H = static_cast<int>(args.H),
                      .Hkv = static_cast<int>(args.Hkv),
                      .D = static_cast<int>(args.D),
-                     .causal = mask == Mask::kCausal ? 1 : 0,
                      .type = args.q.dtype()};
   check(out.dtype() == args.q.dtype(), "outputs have the queries' type");
   check(args.D <= 256, "heads have at most 256 dimensions");
@@ -195,6 +189,7 @@ void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
     if (&passes_for(view, device_) == &kHopper && s.T > 0) add_maps(args, s, plan);
     if (s.request != nullptr) add_statistics(args, s, view, plan);
     const SequenceView& made = plan.views.back();
+    (made.block == 0 ? view.some_full : view.some_masked) = 1;
     view.most_queries = std::max(view.most_queries, made.T);
     view.most_keys = std::max(view.most_keys, made.N);
     view.most_rows = std::max(view.most_rows, made.R);
@@ -236,6 +231,10 @@ SequenceView CudaAttention::describe(const AttentionArgs& args, const AttentionS
   view.T = static_cast<int>(s.T);
   view.N = static_cast<int>(s.k.rows());
   view.first_position = static_cast<int>(s.first_position);
+  const Mask mask = mask_of(args, s);
+  check(mask.block() <= kMostBlock, "a block's size and a position fit an int together");
+  view.block = static_cast<int>(mask.block());
+  view.offset = static_cast<int>(mask.offset());
   if (!s.key_bias.empty()) {
     view.key_bias = plan.inputs.add(s.key_bias);
     view.bias_stride = std::ssize(s.key_bias) == s.k.rows() ? 0 : view.N;
@@ -271,7 +270,9 @@ void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSeq
     view.group_blocks = plan.inputs.add(std::span<const GroupBlock>(groups.blocks));
     view.block_count = static_cast<int>(groups.blocks.size());
     view.group_count = want.group_count;
-    view.ordered_lse = scratch(args.H * round_up(view.block_count, kBlockStep) * kQueryBlock);
+    const Index places = Index{round_up(view.block_count, kBlockStep)} * kQueryBlock;
+    view.ordered_lse = scratch(args.H * places);
+    view.ordered_seen = reinterpret_cast<int*>(scratch(places));
     view.column_sums = plan.answer(stats.column_sums);
     plan.columns = true;
   }
@@ -299,7 +300,7 @@ void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSeq
     view.cosine_means = plan.answer(stats.cosine_means);
     view.norm_means = plan.answer(stats.norm_means);
     view.key_norms = plan.answer(stats.key_norms);
-    view.means_scratch = scratch(means_scratch(batch, s.T, s.k.rows()));
+    view.means_scratch = scratch(means_scratch(batch, view));
     plan.means = true;
   }
   if (want.output_norms) {

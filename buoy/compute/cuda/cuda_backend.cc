@@ -2,6 +2,7 @@
 #include "buoy/base/error.h"
 #include "buoy/compute/backend.h"
 #include "buoy/compute/cuda/cuda_attention.h"
+#include "buoy/compute/cuda/cuda_experts.h"
 #include "buoy/compute/cuda/gemm.h"
 #include "buoy/compute/cuda/memory.h"
 #include "buoy/compute/cuda/row_kernels.h"
@@ -182,6 +183,21 @@ class CudaBackend : public Backend {
                               .cols = out.cols()});
   }
 
+  // In bf16 all experts are worked on at once; in float32 one after the other.
+  void leave_layer(const LayerOutput& layer, const Tensor& mixed, const Tensor& x) override {
+    const auto* all = std::get_if<Experts>(&layer.feed_forward);
+    if (all == nullptr || x.empty() || !CudaExperts::can_run(*all, type_, x)) {
+      return Backend::leave_layer(layer, mixed, x);
+    }
+    linear(mixed, layer.projection, Store::kAdd, x);
+    const Tensor normed = allocate_activations(x.rows(), x.cols());
+    normalize(layer.norm, x, normed);
+    const Tensor scores = allocate(x.rows(), all->router->outputs());
+    linear(normed, *all->router, Store::kOverwrite, scores);
+    experts_.run(*all, scores, normed, layer.routing, x);
+    if (all->shared) feed(*all->shared, normed, x);
+  }
+
   void attention(const AttentionArgs& args, const Tensor& out) override { attention_.run(args, out); }
   void settle() override { attention_.settle(); }
 
@@ -276,6 +292,7 @@ class CudaBackend : public Backend {
   WeightLoader loader_{queue_};
   Gemms gemms_{queue_, pool_};
   CudaAttention attention_{device_, queue_, pool_};
+  CudaExperts experts_{device_, queue_, pool_};
   Event theirs_, ours_;  // between our stream and another library's
 };
 

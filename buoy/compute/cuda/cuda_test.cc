@@ -203,7 +203,7 @@ TEST_P(CudaAttention, ASequencesAnswerDoesNotDependOnItsBatchInBf16) {
   Backend& b = *cuda_backend(DType::kBf16);
   const Answer alone = run(b, p, &p.request);
   const ProblemShape& s = p.shape;
-  Problem other({19, s.mask == Mask::kCausal ? 23 : 70, s.H, s.Hkv, s.D, s.mask});
+  Problem other({19, s.mask == Mask::kFull ? 70 : 23, s.H, s.Hkv, s.D, s.mask});
   std::vector<float> q = other.q;
   q.insert(q.end(), p.q.begin(), p.q.end());
   Answer first, second;
@@ -214,7 +214,7 @@ TEST_P(CudaAttention, ASequencesAnswerDoesNotDependOnItsBatchInBf16) {
                          .T = shape.T,
                          .k = upload(b, shape.N, shape.Hkv * shape.D, problem.k),
                          .v = upload(b, shape.N, shape.Hkv * shape.D, problem.v),
-                         .first_position = shape.mask == Mask::kCausal ? shape.N - shape.T : 0,
+                         .first_position = shape.mask == Mask::kFull ? 0 : shape.N - shape.T - shape.after,
                          .request = &problem.request,
                          .stats = &answer.stats});
   };
@@ -246,7 +246,31 @@ INSTANTIATE_TEST_SUITE_P(
         ProblemShape{640, 640, 2, 2, 128, Mask::kFull}, ProblemShape{515, 700, 2, 1, 128, Mask::kCausal},
         ProblemShape{900, 900, 2, 1, 64, Mask::kCausal}, ProblemShape{31, 31, 4, 2, 24, Mask::kCausal},
         ProblemShape{70, 70, 2, 2, 8, Mask::kFull}, ProblemShape{40, 90, 2, 1, 256, Mask::kFull},
-        ProblemShape{129, 129, 2, 1, 80, Mask::kCausal}));
+        ProblemShape{129, 129, 2, 1, 80, Mask::kCausal},
+        // Blocks that end inside and outside tiles, shorter and longer than one, and keys after the queries.
+        ProblemShape{300, 300, 2, 1, 32, Mask::blocks(4, 1)},
+        ProblemShape{515, 515, 2, 1, 64, Mask::blocks(32)},
+        ProblemShape{700, 700, 2, 1, 128, Mask::blocks(32, 5)},
+        ProblemShape{400, 900, 2, 2, 128, Mask::blocks(200, 33)},
+        ProblemShape{64, 640, 4, 2, 128, Mask::blocks(32), 32},
+        ProblemShape{97, 97, 2, 1, 80, Mask::blocks(24, 7)}));
+
+// What a cache of finished blocks stands on: a block's queries by themselves have the bits of a whole pass.
+TEST_P(CudaTypes, TheLastBlocksQueriesAloneGiveTheBitsOfTheWholePass) {
+  for (const Index D : {24, 32, 64, 128}) {
+    const Mask mask = Mask::blocks(32, 3);
+    const Problem whole({413, 413, 4, 2, D, mask});
+    const std::vector<float> all = run(*backend_, whole, nullptr).out;
+    for (const Index T : {32, 64, 160}) {
+      Problem last = whole;  // 413 = 13 · 32 − 3
+      last.shape.T = T;
+      last.q.erase(last.q.begin(), last.q.end() - T * 4 * D);
+      last.request = {};
+      EXPECT_EQ(run(*backend_, last, nullptr).out, std::vector<float>(all.end() - T * 4 * D, all.end()))
+          << "D " << D << ", T " << T;
+    }
+  }
+}
 
 // And the card goes on working afterwards.
 TEST_F(Cuda, MoreThanTheCardHoldsIsOneClearError) {

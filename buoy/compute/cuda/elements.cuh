@@ -73,6 +73,11 @@ __device__ inline void store_vector(const float (&from)[kVector], Bf16* to) {
                                              pack_bf16(from[4], from[5]), pack_bf16(from[6], from[7]));
 }
 
+// silu(gate)·up.
+__device__ inline float gated(float gate, float up) {
+  return gate / (1.0f + expf(-gate)) * up;
+}
+
 // Sum over a warp, the same order in every lane.
 __device__ inline float warp_sum(float x) {
   for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);

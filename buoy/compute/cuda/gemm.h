@@ -13,10 +13,14 @@
 
 namespace buoy::cuda {
 
+struct ExpertTable;  // cuda_experts.h
+
 // Weights on the card, rows one after the other, in the backend's type.
 struct CudaLinear : Linear {
   Tensor weights;              // [out, in]
   Tensor bias_f32, bias_bf16;  // [1, out], or empty
+  // Where the experts lie that a router chooses from; made when they are first used, and goes with it.
+  mutable std::shared_ptr<const ExpertTable> experts;
   Index inputs() const override { return weights.cols(); }
   Index outputs() const override { return weights.rows(); }
 };

@@ -1,17 +1,18 @@
 // Column means of scores, cosines and norms in O(N·D): Σ_i q_i·k_j = (Σ_i q_i)·k_j, with the queries summed
-// in chunks of positions so that a causal key adds only those that see it.
+// in chunks of positions so that a key adds only those that see it.
 #include "buoy/compute/cuda/attention_device.cuh"
 
 namespace buoy::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
-constexpr int kChunk = 32;       // positions summed together under a causal mask: they lie in shared memory
-constexpr int kFullChunk = 256;  // under a full mask, where only sums are kept
+constexpr int kChunk = 32;       // positions summed together under a mask: they lie in shared memory
+constexpr int kFullChunk = 256;  // under a full one, where only sums are kept
 constexpr int kMaxD = 256;
+constexpr int kAtOnce = 8;  // chunks
 
-__host__ __device__ int chunk_count(int causal, Index T, Index N) {
-  return static_cast<int>(causal ? (N + kChunk - 1) / kChunk : (T + kFullChunk - 1) / kFullChunk);
+__host__ __device__ int chunk_count(int masked, Index T, Index N) {
+  return static_cast<int>(masked ? (N + kChunk - 1) / kChunk : (T + kFullChunk - 1) / kFullChunk);
 }
 
 // One chunk's queries and their directions as rows of shared memory, [kChunk, D] each, zero where there is no
@@ -55,11 +56,11 @@ __device__ void sum_from_below(const ChunkRows& rows, int D) {
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) causal_sums_kernel(AttentionView view) {
+__global__ void __launch_bounds__(kThreads) masked_sums_kernel(AttentionView view) {
   extern __shared__ float memory[];
   const SequenceView& s = view.sequences[blockIdx.z];
-  const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, chunks = chunk_count(view.causal, s.T, s.N);
-  if (s.score_means == nullptr || chunk >= chunks) return;
+  const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, chunks = chunk_count(1, s.T, s.N);
+  if (s.score_means == nullptr || s.block == 0 || chunk >= chunks) return;
   const ChunkRows rows = load_chunk<T>(view, s, h, chunk, memory);
   sum_from_below(rows, D);
   float* to = s.means_scratch + (static_cast<Index>(h) * chunks + chunk) * (2 * D + 1);
@@ -107,7 +108,7 @@ __global__ void __launch_bounds__(kThreads) full_sums_kernel(AttentionView view)
   __shared__ float part_lengths[kWarps][32];
   const SequenceView& s = view.sequences[blockIdx.z];
   const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, chunks = chunk_count(0, s.T, s.N);
-  if (s.score_means == nullptr || chunk >= chunks) return;
+  if (s.score_means == nullptr || s.block > 0 || chunk >= chunks) return;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const Share<kOwn> share(D);
   const T* head = head_of<T>(s.q, h, D);
@@ -145,21 +146,27 @@ __global__ void __launch_bounds__(kThreads) full_sums_kernel(AttentionView view)
   }
 }
 
-// Chunk sums become sums over all later chunks; under a full mask the first entry becomes the sum of all.
-__global__ void suffix_kernel(AttentionView view) {
+// Chunk sums become sums over all later chunks; under a full mask the first entry becomes the sum of all. For
+// the sequences under a full mask, or for the others.
+__global__ void suffix_kernel(AttentionView view, bool full) {
   const SequenceView& s = view.sequences[blockIdx.z];
   const int width = 2 * view.D + 1, c = blockIdx.x * kThreads + threadIdx.x, h = blockIdx.y;
-  if (s.score_means == nullptr || c >= width) return;
-  const int chunks = chunk_count(view.causal, s.T, s.N);
+  if (s.score_means == nullptr || (s.block == 0) != full || c >= width) return;
+  const int chunks = chunk_count(s.block, s.T, s.N);
   float* column = s.means_scratch + static_cast<Index>(h) * chunks * width + c;
   double sum = 0;
-#pragma unroll 8
-  for (int i = chunks - 1; i >= 0; --i) {
-    const float here = column[static_cast<Index>(i) * width];
-    if (view.causal) column[static_cast<Index>(i) * width] = static_cast<float>(sum);
-    sum += here;
+  for (int end = chunks; end > 0; end -= kAtOnce) {  // read before one is written: or each waits for the last
+    float here[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) here[i] = column[static_cast<Index>(max(0, end - 1 - i)) * width];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (i >= end) break;
+      if (s.block > 0) column[static_cast<Index>(end - 1 - i) * width] = static_cast<float>(sum);
+      sum += here[i];
+    }
   }
-  if (!view.causal) column[0] = static_cast<float>(sum);
+  if (s.block == 0) column[0] = static_cast<float>(sum);
 }
 
 struct KeyMeans {
@@ -169,7 +176,7 @@ struct KeyMeans {
 __device__ void write_means(const AttentionView& view, const SequenceView& s, int h, int j,
                             const KeyMeans& m) {
   const float length = sqrtf(m.squares);
-  const int first_seeing = view.causal ? max(0, j - s.first_position) : 0;
+  const int first_seeing = s.block > 0 ? max(0, first_position_seeing(s, j) - s.first_position) : 0;
   const float count = static_cast<float>(max(1, s.T - first_seeing));
   const Index at = static_cast<Index>(h) * s.N + j;
   s.score_means[at] = m.score / count;
@@ -179,20 +186,23 @@ __device__ void write_means(const AttentionView& view, const SequenceView& s, in
   if (h % group == 0) s.key_norms[static_cast<Index>(h / group) * s.N + j] = length;
 }
 
-// One block per head and chunk of keys, one warp a key.
+// One block per head and chunk of positions, for the keys that are seen from one of them on; one warp a key.
 template <typename T>
-__global__ void __launch_bounds__(kThreads) causal_means_kernel(AttentionView view) {
+__global__ void __launch_bounds__(kThreads) masked_means_kernel(AttentionView view) {
   extern __shared__ float memory[];
   const SequenceView& s = view.sequences[blockIdx.z];
   const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, kv = h / (view.H / view.Hkv);
-  if (s.score_means == nullptr || chunk * kChunk >= s.N) return;
+  if (s.score_means == nullptr || s.block == 0 || chunk * kChunk >= s.N) return;
+  const int first = first_key_from(s, chunk * kChunk),
+            end = min(s.N, first_key_from(s, (chunk + 1) * kChunk));
+  if (first >= end) return;
   const float* later =
       s.means_scratch + (static_cast<Index>(h) * chunk_count(1, s.T, s.N) + chunk) * (2 * D + 1);
   const ChunkRows rows = load_chunk<T>(view, s, h, chunk, memory);
   sum_from_below(rows, D);
   const int lane = threadIdx.x % 32;
-  for (int r = threadIdx.x / 32; r < kChunk && chunk * kChunk + r < s.N; r += kWarps) {
-    const int j = chunk * kChunk + r;
+  for (int j = first + threadIdx.x / 32; j < end; j += kWarps) {
+    const int r = first_position_seeing(s, j) - chunk * kChunk;
     const T* k = head_of<T>(s.k, kv, D) + j * s.k_stride;
     KeyMeans m{0, 0, 0, later[2 * D] + rows.lengths[r]};
     for (int d = lane; d < D; d += 32) {
@@ -212,7 +222,7 @@ __global__ void __launch_bounds__(kThreads) full_means_kernel(AttentionView view
   __shared__ __align__(16) float queries[kMaxD], directions[kMaxD];
   const SequenceView& s = view.sequences[blockIdx.z];
   const int h = blockIdx.y, D = view.D, j = blockIdx.x * kThreads + threadIdx.x;
-  if (s.score_means == nullptr || blockIdx.x * kThreads >= s.N) return;
+  if (s.score_means == nullptr || s.block > 0 || blockIdx.x * kThreads >= s.N) return;
   const float* all = s.means_scratch + static_cast<Index>(h) * chunk_count(0, s.T, s.N) * (2 * D + 1);
   if (threadIdx.x < D) {
     queries[threadIdx.x] = all[threadIdx.x];
@@ -240,16 +250,16 @@ __global__ void __launch_bounds__(kThreads) full_means_kernel(AttentionView view
 }
 
 template <typename T>
-void run_causal_means(const AttentionView& view, const dim3& chunks, const dim3& columns,
+void run_masked_means(const AttentionView& view, const dim3& chunks, const dim3& columns,
                       cudaStream_t stream) {
   const int shared = (2 * kChunk * view.D + kChunk) * static_cast<int>(sizeof(float));
-  allow_shared(causal_sums_kernel<T>, shared);
-  allow_shared(causal_means_kernel<T>, shared);
-  causal_sums_kernel<T><<<chunks, kThreads, shared, stream>>>(view);
+  allow_shared(masked_sums_kernel<T>, shared);
+  allow_shared(masked_means_kernel<T>, shared);
+  masked_sums_kernel<T><<<chunks, kThreads, shared, stream>>>(view);
   check_launch("sums of queries");
-  suffix_kernel<<<columns, kThreads, 0, stream>>>(view);
+  suffix_kernel<<<columns, kThreads, 0, stream>>>(view, false);
   check_launch("sums of later queries");
-  causal_means_kernel<T><<<chunks, kThreads, shared, stream>>>(view);
+  masked_means_kernel<T><<<chunks, kThreads, shared, stream>>>(view);
   check_launch("column means");
 }
 
@@ -257,7 +267,7 @@ template <typename T, int kOwn>
 void run_full_means(const AttentionView& view, const dim3& chunks, const dim3& columns, cudaStream_t stream) {
   full_sums_kernel<T, kOwn><<<chunks, kThreads, 0, stream>>>(view);
   check_launch("sums of queries");
-  suffix_kernel<<<columns, kThreads, 0, stream>>>(view);
+  suffix_kernel<<<columns, kThreads, 0, stream>>>(view, true);
   check_launch("sums of all queries");
   const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kThreads)), chunks.y, chunks.z);
   full_means_kernel<T><<<keys, kThreads, 0, stream>>>(view);
@@ -266,21 +276,24 @@ void run_full_means(const AttentionView& view, const dim3& chunks, const dim3& c
 
 }  // namespace
 
-Index means_scratch(const AttentionView& view, Index T, Index N) {
-  return Index{view.H} * chunk_count(view.causal, T, N) * (2 * view.D + 1);
+Index means_scratch(const AttentionView& view, const SequenceView& s) {
+  return Index{view.H} * chunk_count(s.block, s.T, s.N) * (2 * view.D + 1);
 }
 
 void run_means(const AttentionView& view, cudaStream_t stream) {
   const auto heads = static_cast<unsigned>(view.H), count = static_cast<unsigned>(view.count);
-  const dim3 chunks(static_cast<unsigned>(chunk_count(view.causal, view.most_queries, view.most_keys)), heads,
-                    count);
+  const auto chunks = [&](int masked) {
+    const int most = chunk_count(masked, view.most_queries, view.most_keys);
+    return dim3(static_cast<unsigned>(most), heads, count);
+  };
   const dim3 columns(static_cast<unsigned>(divide_up(2 * view.D + 1, kThreads)), heads, count);
   with_activation_type(view.type, [&](auto type) {
     using T = decltype(type);
-    if (view.causal) return run_causal_means<T>(view, chunks, columns, stream);
+    if (view.some_masked != 0) run_masked_means<T>(view, chunks(1), columns, stream);
+    if (view.some_full == 0) return;
     const bool vectors = view.D % kVector == 0 && 32 % (view.D / kVector) == 0;
-    if (vectors) return run_full_means<T, kVector>(view, chunks, columns, stream);
-    return run_full_means<T, kVector + 1>(view, chunks, columns, stream);
+    if (vectors) return run_full_means<T, kVector>(view, chunks(0), columns, stream);
+    return run_full_means<T, kVector + 1>(view, chunks(0), columns, stream);
   });
 }
 

@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kThreads) attention_kernel(AttentionView view)
   if (first >= s.T) return;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const float scale = score_scale(view);
-  const int end = visible_keys(view, s, min(first + kQueries, s.T) - 1);
+  const int end = visible_keys(s, min(first + kQueries, s.T) - 1);
   const auto load = [&](int key, int stage) {
     const auto source = [&](int r) { return key + r < s.N ? key + r : -1; };
     copy_rows<D, kKeys, kThreads>(shared.keys[stage], head_of<Bf16>(s.k, kv, D), s.k_stride, source);
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kThreads) attention_kernel(AttentionView view)
 
   Running<D> rows;
   const int row = first + 16 * warp + lane / 4;
-  const int seen[2] = {visible_keys(view, s, row), visible_keys(view, s, row + 8)};
+  const int seen[2] = {visible_keys(s, row), visible_keys(s, row + 8)};
   for (int key = 0, stage = 0; key < end; key += kKeys, stage ^= 1) {
     if (key + kKeys < end) load(key + kKeys, stage ^ 1);
     float scores[kTiles][4];

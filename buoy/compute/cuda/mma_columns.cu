@@ -27,7 +27,7 @@ __device__ void load_block(const AttentionView& view, const SequenceView& s, int
   const int t = order[threadIdx.x];
   shared.lse[stage][threadIdx.x] =
       s.ordered_lse[(static_cast<Index>(h) * s.block_count + block) * kQueryBlock + threadIdx.x];
-  shared.seen[stage][threadIdx.x] = t < 0 ? 0 : visible_keys(view, s, t);
+  shared.seen[stage][threadIdx.x] = t < 0 ? 0 : visible_keys(s, t);
 }
 
 template <int D>

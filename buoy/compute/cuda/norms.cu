@@ -41,7 +41,7 @@ template <typename T>
 __global__ void __launch_bounds__(kUniformThreads) full_uniform_kernel(AttentionView view) {
   __shared__ float sums[kUniformThreads];
   const SequenceView& s = view.sequences[blockIdx.z];
-  if (s.uniform_norm == nullptr) return;
+  if (s.uniform_norm == nullptr || s.block > 0) return;
   const int D = view.D, rows = kUniformThreads / D, row = threadIdx.x / D, d = threadIdx.x % D;
   const T* v = head_of<T>(s.v, blockIdx.x, D) + d;
   float sum = 0;
@@ -62,14 +62,14 @@ __global__ void __launch_bounds__(kUniformThreads) full_uniform_kernel(Attention
   if (threadIdx.x == 0) s.uniform_norm[blockIdx.x] = sqrtf(squares) / static_cast<float>(max(1, s.N));
 }
 
-// Under a causal mask query t would put out the mean of the values up to its own: sums from the first value
-// on, 32 positions at a time, then one warp a position for their lengths.
+// Under another mask a block's queries would put out the mean of the values up to its last: sums from the
+// first value on, 32 positions at a time, then one warp a position for their lengths.
 template <typename T>
-__global__ void __launch_bounds__(kThreads) causal_uniform_kernel(AttentionView view) {
+__global__ void __launch_bounds__(kThreads) masked_uniform_kernel(AttentionView view) {
   __shared__ float sums[32][kMaxD];
   __shared__ float parts[kWarps];
   const SequenceView& s = view.sequences[blockIdx.z];
-  if (s.uniform_norm == nullptr) return;
+  if (s.uniform_norm == nullptr || s.block == 0) return;
   const int D = view.D, d = threadIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const T* v = head_of<T>(s.v, blockIdx.x, D) + d;
   float sum = 0, norms = 0;
@@ -83,11 +83,14 @@ __global__ void __launch_bounds__(kThreads) causal_uniform_kernel(AttentionView 
     }
     __syncthreads();
     for (int r = warp; r < 32; r += kWarps) {
-      const int j = first + r, t = j - s.first_position;
+      const int j = first + r;
+      if (j >= s.N || visible_keys(s, j - s.first_position) != j + 1) continue;  // not the last of a block
+      const int begin = max(first_position_seeing(s, j), s.first_position);
+      const int queries = min(j + 1, s.first_position + s.T) - begin;
       float squares = 0;
       for (int c = lane; c < D; c += 32) squares = fmaf(sums[r][c], sums[r][c], squares);
       squares = warp_sum(squares);
-      if (t >= 0 && t < s.T && j < s.N) norms += sqrtf(squares) / static_cast<float>(j + 1);
+      if (queries > 0) norms += static_cast<float>(queries) * (sqrtf(squares) / static_cast<float>(j + 1));
     }
     __syncthreads();
   }
@@ -111,11 +114,8 @@ void run_norms(const AttentionView& view, cudaStream_t stream) {
   const dim3 heads(static_cast<unsigned>(view.Hkv), 1, count);
   with_activation_type(view.type, [&](auto type) {
     using T = decltype(type);
-    if (view.causal != 0) {
-      causal_uniform_kernel<T><<<heads, kThreads, 0, stream>>>(view);
-    } else {
-      full_uniform_kernel<T><<<heads, kUniformThreads, 0, stream>>>(view);
-    }
+    if (view.some_masked != 0) masked_uniform_kernel<T><<<heads, kThreads, 0, stream>>>(view);
+    if (view.some_full != 0) full_uniform_kernel<T><<<heads, kUniformThreads, 0, stream>>>(view);
   });
   check_launch("uniform norms");
   output_norm_kernel<<<dim3(static_cast<unsigned>(view.H), 1, count), kThreads, 0, stream>>>(view);

@@ -1,4 +1,4 @@
-// The log-sum-exp in the order in which pass 2 visits the queries: there it is copied block by block.
+// What pass 2 knows of the queries, in the order in which it visits them: there it is copied block by block.
 #include "buoy/compute/cuda/attention_device.cuh"
 
 namespace buoy::cuda {
@@ -13,6 +13,7 @@ __global__ void order_kernel(AttentionView view) {
   const int t = s.order[i];
   s.ordered_lse[static_cast<Index>(h) * count + i] =
       t < 0 ? kInfinity : s.lse[static_cast<Index>(h) * s.T + t];
+  if (h == 0) s.ordered_seen[i] = t < 0 ? s.N : visible_keys(s, t);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kSide* kSide) attention_kernel(AttentionView v
   load_tile<DP>(shared.queries, head_of<T>(s.q, h, view.D), s.q_stride, view.D,
                 [&](int r) { return first + r < s.T ? first + r : -1; });
   RunningRow<DP> rows[kOwn];
-  const int end = visible_keys(view, s, min(first + kTile, s.T) - 1);
+  const int end = visible_keys(s, min(first + kTile, s.T) - 1);
   for (int key = 0; key < end; key += kTile) {
     const auto source = [&](int r) { return key + r < s.N ? key + r : -1; };
     __syncthreads();
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kSide* kSide) attention_kernel(AttentionView v
     score_tile(shared, scores);
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
-      const int seen = visible_keys(view, s, first + ty + kSide * i);
+      const int seen = visible_keys(s, first + ty + kSide * i);
 #pragma unroll
       for (int j = 0; j < kOwn; ++j) {
         const int at = key + tx + kSide * j;

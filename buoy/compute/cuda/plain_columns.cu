@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kSide* kSide) columns_kernel(AttentionView vie
   }
   for (int b = 0; b < s.block_count; ++b) {
     const GroupBlock block = s.group_blocks[b];
-    if (visible_keys(view, s, block.last_query) > first) {
+    if (visible_keys(s, block.last_query) > first) {
       const int* order = s.order + b * kQueryBlock;
       __syncthreads();
       load_tile<DP>(shared.queries, head_of<T>(s.q, h, view.D), s.q_stride, view.D,
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kSide* kSide) columns_kernel(AttentionView vie
       for (int i = 0; i < kOwn; ++i) {
         const int t = order[ty + kSide * i];
         if (t < 0) continue;
-        const int seen = visible_keys(view, s, t);
+        const int seen = visible_keys(s, t);
         const float lse = s.lse[static_cast<Index>(h) * s.T + t];
 #pragma unroll
         for (int j = 0; j < kOwn; ++j) {

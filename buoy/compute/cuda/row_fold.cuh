@@ -17,7 +17,7 @@ struct RowFold {
   __device__ RowFold(const AttentionView& view, const SequenceView& sequence, int head, int row_number)
       : s(sequence), h(head), number(row_number) {
     const int row = s.rows[number < s.R ? number : 0];
-    seen = visible_keys(view, s, row);
+    seen = visible_keys(s, row);
     lse = s.lse[static_cast<Index>(h) * s.T + row];
   }
 

@@ -154,10 +154,6 @@ __global__ void rope_kernel(RopeArgs a) {
   }
 }
 
-__device__ float gated(float gate, float up) {
-  return gate / (1.0f + expf(-gate)) * up;
-}
-
 template <typename T, int kWide>
 __global__ void swiglu_kernel(SwigluArgs a) {
   const Index r = blockIdx.x, c = static_cast<Index>(item_index()) * kWide;

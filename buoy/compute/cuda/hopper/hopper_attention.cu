@@ -166,9 +166,8 @@ __device__ __forceinline__ void attend(const AttentionView& view, const Task& ta
   const int group_row = task.first + 64 * group;
   const int row = group_row + threadIdx.x % kGroupThreads / 32 * 16 + lane / 4;
   const float scale = score_scale(view), per_bias = kLog2E / scale;
-  const int all_see =
-      view.causal ? visible_keys(view, s, group_row) : s.N;  // keys every row of the group sees
-  const int seen[2] = {visible_keys(view, s, row), visible_keys(view, s, row + 8)};
+  const int all_see = visible_keys(s, group_row);  // keys every row of the group sees
+  const int seen[2] = {visible_keys(s, row), visible_keys(s, row + 8)};
   const bool biased = s.key_bias != nullptr;
   const auto adjust = [&](int tile, float(&scores)[kScores]) {
     if (biased || (tile + 1) * kKeys > all_see) {
@@ -233,9 +232,11 @@ __global__ void __launch_bounds__(kThreads, 1) attention_kernel(AttentionView vi
   extern __shared__ uint4 memory[];
   auto& shared = aligned_shared<Shared<D>>(memory);
   const SequenceView& s = view.sequences[blockIdx.z];
-  const int first = blockIdx.x * kQueries, h = blockIdx.y;
+  const BlockPlace place = place_of_block(s);
+  const int tiles = static_cast<int>(gridDim.x), h = place.h;
+  const int first = (s.block > 0 ? tiles - 1 - place.tile : place.tile) * kQueries;
   if (first >= s.T) return;
-  const int end = visible_keys(view, s, min(first + kQueries, s.T) - 1);
+  const int end = visible_keys(s, min(first + kQueries, s.T) - 1);
   const Task task{s, first, h, h / (view.H / view.Hkv), (end + kKeys - 1) / kKeys};
   if (threadIdx.x == 0) {
     shared.queries_here.init(1);

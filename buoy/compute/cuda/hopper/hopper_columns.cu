@@ -16,7 +16,7 @@ constexpr int kNote = kQueryBlock * static_cast<int>(sizeof(float));
 // Where the blocks of queries lie. In shared memory: global memory would be read anew for every block.
 struct Source {
   const float* lse;  // of this head
-  const int* order;
+  const int *order, *seen;
   const GroupBlock* groups;
   const SequenceMaps* maps;
   int blocks;
@@ -27,8 +27,8 @@ template <int D>
 struct Shared {
   uint4 keys[kGroups][kKeys * D / kVector];
   uint4 queries[kStages][kQueryBlock * D / kVector];
-  uint4 lse[kNotes][kNote / 16];    // floats; +inf: no query
-  uint4 order[kNotes][kNote / 16];  // ints, the queries' numbers; under a causal mask only
+  uint4 lse[kNotes][kNote / 16];   // floats; +inf: no query
+  uint4 seen[kNotes][kNote / 16];  // ints, how many keys they see; not under a full mask
   int group[kNotes];
   float bias[kGroups][kKeys];                       // of the keys, in units of log 2
   float parts[kGroups][4][kKeys];                   // sums of each warp
@@ -51,8 +51,8 @@ __device__ int count_blocks(const Source& source) {
 template <int D>
 class Feeder {
  public:
-  __device__ Feeder(Shared<D>& shared, int h, int causal)
-      : shared_(shared), h_(h), causal_(causal), coming_(shared.source.groups[0]) {}
+  __device__ Feeder(Shared<D>& shared, int h, int masked)
+      : shared_(shared), h_(h), masked_(masked), coming_(shared.source.groups[0]) {}
 
   // The next one, as number `turn`. There must be one.
   __device__ __forceinline__ void copy_next(int turn) {
@@ -66,9 +66,9 @@ class Feeder {
     uint4* queries = shared_.queries[stage];
     if (lane == 0) {
       shared_.group[note] = now.group;
-      here.expect(kQueryBlock * D * static_cast<int>(sizeof(Bf16)) + (causal_ ? 2 : 1) * kNote);
+      here.expect(kQueryBlock * D * static_cast<int>(sizeof(Bf16)) + (masked_ ? 2 : 1) * kNote);
       copy_bytes(from.lse + at, kNote, shared_.lse[note], here);
-      if (causal_) copy_bytes(from.order + at, kNote, shared_.order[note], here);
+      if (masked_) copy_bytes(from.seen + at, kNote, shared_.seen[note], here);
       if (now.first_query >= 0) {
         copy_boxes<D, kQueryBlock>(from.maps->query_block, h_ * D, now.first_query, queries, here);
       }
@@ -83,7 +83,7 @@ class Feeder {
 
  private:
   Shared<D>& shared_;
-  int h_, causal_, block_ = 0;
+  int h_, masked_, block_ = 0;
   GroupBlock coming_;
 };
 
@@ -104,30 +104,36 @@ __device__ __forceinline__ void start_scores(const uint4* queries, const uint4* 
 // What a group of warps works on.
 struct Task {
   const SequenceView& s;
-  int first, h, causal;  // first key; head
-  int group;             // which of the block's
+  int first, end, h;   // keys [first, end); head
+  int masked, biased;  // 0: a full mask; no biases
+  int group;           // which of the block's
 };
 
 // Adds the weights of a thread's two queries to the sums of its keys; key number i is 8·(i/2) + 2·(lane%4) +
-// i%2. `simple`: nothing is hidden or biased. `hidden`: what to add to a query's number to get the first key
-// it does not see; past all keys where everything is visible.
+// i%2. Most of the work is where nothing is hidden or biased, and there it is short. Under a mask it is
+// rounded as in the general case: whether a tile is whole changes no bits.
 template <int D>
-__device__ __forceinline__ void fold(const Shared<D>& shared, const Task& task, int turn, bool simple,
-                                     int hidden, float scale, const float (&scores)[kScores],
-                                     float (&sums)[kSums]) {
+__device__ __forceinline__ void fold(const Shared<D>& shared, const Task& task, int turn, float scale,
+                                     const float (&scores)[kScores], float (&sums)[kSums]) {
   const int lane = threadIdx.x % 32, row = threadIdx.x % kGroupThreads / 32 * 16 + lane / 4;
   const auto* lse = reinterpret_cast<const float*>(shared.lse[turn % kNotes]);
   const float subtract[2] = {lse[row], lse[row + 8]};
-  if (simple) {
+  if (!task.masked && !task.biased) {
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       sums[i / 4 * 2 + i % 2] += exp2_fast(fmaf(scores[i], scale, -subtract[i % 4 / 2]));
     }
     return;
   }
-  const auto* order = reinterpret_cast<const int*>(shared.order[turn % kNotes]);
-  const int seen[2] = {task.causal ? order[row] + hidden : hidden,
-                       task.causal ? order[row + 8] + hidden : hidden};
+  const auto* notes = reinterpret_cast<const int*>(shared.seen[turn % kNotes]);
+  const int seen[2] = {task.masked ? notes[row] : task.end, task.masked ? notes[row + 8] : task.end};
+  if (__all_sync(~0u, !task.biased && seen[0] >= task.end && seen[1] >= task.end)) {
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      sums[i / 4 * 2 + i % 2] += exp2_fast(__fsub_rn(__fmul_rn(scores[i], scale), subtract[i % 4 / 2]));
+    }
+    return;
+  }
 #pragma unroll
   for (int i = 0; i < kScores; ++i) {
     const int key = i / 4 * 8 + 2 * (lane % 4) + i % 2, half = i % 4 / 2;
@@ -167,18 +173,15 @@ __device__ __forceinline__ void flush(const Task& task, int queries, float (&sum
 
 template <int D>
 __device__ __forceinline__ void sum_columns(const AttentionView& view, const Task& task, Shared<D>& shared) {
-  const SequenceView& s = task.s;
-  const int lane = threadIdx.x % 32, causal = task.causal;
+  const int lane = threadIdx.x % 32;
   const float scale = score_scale(view);
-  const int hidden = causal ? s.first_position + 1 : s.N;
-  const bool simple = !causal && s.key_bias == nullptr;
   const int turns = count_blocks(shared.source);
   if (turns == 0) {
     shared.keys_here.wait(0);  // nobody leaves while the copy engine writes to the block's memory
     return;
   }
   // The first warp has the copy engine bring the next block, where the one before was.
-  Feeder<D> feeder(shared, task.h, causal);
+  Feeder<D> feeder(shared, task.h, task.masked);
   const auto feed = [&](int turn) {
     if (threadIdx.x >= 32 || turn >= turns) return;
     if (turn >= kStages) shared.done[turn % kStages].wait(turn / kStages - 1);
@@ -199,7 +202,7 @@ __device__ __forceinline__ void sum_columns(const AttentionView& view, const Tas
     const int next = __shfl_sync(~0u, shared.group[turn % kNotes], 0);
     if (next != group && group >= 0) flush<D>(task, group, sums, shared);
     group = next;
-    fold(shared, task, turn, simple, hidden, scale, scores, sums);
+    fold(shared, task, turn, scale, scores, sums);
   }
   flush<D>(task, group, sums, shared);
 }
@@ -209,10 +212,13 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   extern __shared__ uint4 memory[];
   auto& shared = aligned_shared<Shared<D>>(memory);
   const SequenceView& s = view.sequences[blockIdx.z];
-  const int first = static_cast<int>(blockIdx.x) * kKeys * kGroups, h = static_cast<int>(blockIdx.y);
+  const BlockPlace place = place_of_block(s);
+  const int first = place.tile * kKeys * kGroups, h = place.h;
   if (s.column_sums == nullptr || first >= s.N || s.block_count == 0) return;
   const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x / kGroupThreads), 0);
-  const Task task{s, first + group * kKeys, h, view.causal, group};
+  const int own = first + group * kKeys;
+  const Task task{s,    own, min(own + kKeys, s.N), h, s.block > 0 ? 1 : 0, s.key_bias != nullptr ? 1 : 0,
+                  group};
   const int mine = task.first + threadIdx.x % kGroupThreads;
   shared.bias[group][threadIdx.x % kGroupThreads] = mine < s.N ? bias_of(s, h, mine) : -kInfinity;
   if (threadIdx.x == 0) {
@@ -225,10 +231,11 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
     refresh_map(s.maps->query);
     shared.source = {s.ordered_lse + static_cast<Index>(h) * s.block_count * kQueryBlock,
                      s.order,
+                     s.ordered_seen,
                      s.group_blocks,
                      s.maps,
                      s.block_count,
-                     view.causal ? first - s.first_position : 0};
+                     s.block > 0 ? first_position_seeing(s, first) - s.first_position : 0};
     shared.keys_here.expect(kGroups * kKeys * D * static_cast<int>(sizeof(Bf16)));
     for (int g = 0; g < kGroups; ++g) {
       copy_boxes<D, kKeys>(s.maps->k, h / (view.H / view.Hkv) * D, first + g * kKeys, shared.keys[g],

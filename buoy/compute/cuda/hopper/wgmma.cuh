@@ -106,6 +106,18 @@ __device__ __forceinline__ Shared& aligned_shared(uint4* memory) {
 }
 inline constexpr int kAlignmentSlack = 1024;
 
+// What a block of a grid (tiles, heads, sequences) works on. Under a mask tiles differ in work: all heads'
+// first tiles begin first, so that where those have most to do little is left to wait for in the end.
+// Otherwise tiles of a head begin together: they read the same.
+struct BlockPlace {
+  int tile, h;
+};
+__device__ inline BlockPlace place_of_block(const SequenceView& s) {
+  if (s.block == 0) return {static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y)};
+  const unsigned number = blockIdx.y * gridDim.x + blockIdx.x;
+  return {static_cast<int>(number / gridDim.y), static_cast<int>(number % gridDim.y)};
+}
+
 // launch(integral_constant D) for a head size these kernels have.
 template <class Launch>
 void with_hopper_head_size(int D, const Launch& launch) {
