@@ -19,8 +19,7 @@ Index draw_entity(const World& world, EntityKind kind, Draws& draws) {
   return world.begin(kind) + draws.below(world.count(kind));
 }
 
-// One of `count` links of the entity's kind, by the table; books, people and towns may have fewer than
-// companies.
+// One of the links that entities of the kind have.
 const LinkNoun& draw_link(EntityKind kind, Draws& draws) {
   std::vector<const LinkNoun*> fitting;
   for (const LinkNoun& noun : link_nouns()) {
@@ -29,7 +28,7 @@ const LinkNoun& draw_link(EntityKind kind, Draws& draws) {
   return *fitting[static_cast<std::size_t>(draws.below(std::ssize(fitting)))];
 }
 
-// Walks from entity to entity; nothing when it comes back to one where it was.
+// Walks from entity to entity; nothing when the walk or its answer comes back to one where it was.
 std::optional<Asked> walk(const World& world, Index hops, Draws& draws) {
   Index at = draw_entity(world, static_cast<EntityKind>(draws.below(kEntityKinds)), draws);
   std::string subject = world[at].name;
@@ -44,6 +43,8 @@ std::optional<Asked> walk(const World& world, Index hops, Draws& draws) {
     met.push_back(at);
   }
   facts.push_back({at, draws.below(std::ssize(attributes_of(world[at].kind)))});
+  const Index end = world[at].links[static_cast<std::size_t>(facts.back().attribute)];
+  if (std::ranges::find(met, end) != met.end()) return std::nullopt;
   const std::string& answer = stated_value(world, facts.back());
   const Phrasings& questions = asked_attribute(world, facts.back()).questions;
   std::string question = fill(pick(questions, draws), subject, "");
