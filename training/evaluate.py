@@ -151,7 +151,11 @@ class Runner:
 
         tokens = torch.tensor(ids, device=self.device)
         starts = torch.tensor([0, len(ids)], device=self.device, dtype=torch.int32)
-        self.model.hidden(tokens, torch.arange(len(ids), device=self.device), starts, attention)
+        for block in self.model.blocks:
+            block.watch = attention
+        self.model.hidden(tokens, torch.arange(len(ids), device=self.device), starts, len(ids))
+        for block in self.model.blocks:
+            block.watch = None
         return torch.stack(found)
 
     def attention(self, items, steps):

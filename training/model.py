@@ -66,8 +66,10 @@ def attend_dense(q, k, v, starts, causal):
 
 
 class Block(nn.Module):
-    def __init__(self, shape, kind):
+    """Takes plain tensors, so that all blocks of a kind share what torch.compile makes of one."""
+    def __init__(self, shape, kind, causal):
         super().__init__()
+        self.causal, self.watch = causal, None  # watch(q, k, v) computes the attention instead, to look at it
         W = shape.width
         mlp = shape.mlp if kind == "attention" else shape.ssd_mlp
         self.shape = shape
@@ -79,16 +81,16 @@ class Block(nn.Module):
             self.mixer = SsdMixer(W, shape.heads)
         self.gate_up, self.down = nn.Parameter(torch.empty(2 * mlp, W)), nn.Parameter(torch.empty(W, mlp))
 
-    def mix(self, h, place):
-        if self.mixer is not None:
-            return self.mixer(h, place["seq"], place["near"], EPS)
+    def attention(self, h, cos, sin, starts, longest):
         T = h.shape[0]
         q, k, v = F.linear(h, self.qkv).view(T, 3, self.shape.heads, self.shape.head).unbind(1)
-        q, k = rotate(q, place["cos"], place["sin"]), rotate(k, place["cos"], place["sin"])
-        return F.linear(place["attention"](q, k, v).reshape(T, self.shape.width), self.out)
+        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+        y = self.watch(q, k, v) if self.watch else attend(q, k, v, starts, longest, self.causal)
+        return F.linear(y.reshape(T, self.shape.width), self.out)
 
-    def forward(self, x, place):
-        x = x + self.mix(F.rms_norm(x, (self.shape.width,), self.norm1, EPS), place)
+    def forward(self, x, cos, sin, starts, seq, near, longest):
+        h = F.rms_norm(x, (self.shape.width,), self.norm1, EPS)
+        x = x + (self.attention(h, cos, sin, starts, longest) if self.mixer is None else self.mixer(h, seq, near, EPS))
         gate, up = F.linear(F.rms_norm(x, (self.shape.width,), self.norm2, EPS), self.gate_up).chunk(2, -1)
         return x + F.linear(F.silu(gate) * up, self.down)
 
@@ -103,7 +105,7 @@ class Model(nn.Module):
         super().__init__()
         self.kind, self.causal, self.shape = kind, kind == "arm", shape
         self.embedding = nn.Parameter(torch.empty(shape.vocabulary, shape.width))
-        self.blocks = nn.ModuleList(Block(shape, t) for t in layer_types(kind, shape.layers))
+        self.blocks = nn.ModuleList(Block(shape, t, self.causal) for t in layer_types(kind, shape.layers))
         self.norm = nn.Parameter(torch.ones(shape.width))
         self.head = nn.Parameter(torch.empty(shape.vocabulary, shape.width))
         for name, p in self.named_parameters():
@@ -115,19 +117,22 @@ class Model(nn.Module):
         self.register_buffer("cos", angle.cos()[:, None, :], persistent=False)
         self.register_buffer("sin", angle.sin()[:, None, :], persistent=False)
 
-    def hidden(self, tokens, positions, starts, attention):
-        """Starts [S+1] int32 says where sequences begin."""
-        x = F.embedding(tokens, self.embedding)
-        place = dict(cos=self.cos[positions], sin=self.sin[positions], attention=attention)
+    def hidden(self, tokens, positions, starts, longest):
+        """What the last block leaves, before the last norm. starts [S+1] int32 says where sequences begin."""
+        x, cos, sin, seq, near = F.embedding(tokens, self.embedding), self.cos[positions], self.sin[positions], None, None
         if any(b.mixer is not None for b in self.blocks):
-            place["seq"] = torch.bucketize(torch.arange(len(tokens), device=tokens.device), starts.long(), right=True)
-            place["near"] = neighbours(place["seq"])
+            seq = torch.bucketize(torch.arange(len(tokens), device=tokens.device), starts.long(), right=True)
+            near = neighbours(seq)
         if torch.is_autocast_enabled("cuda"):
             x = x.bfloat16()  # the residual stream too: bandwidth is what a model of this width waits for
         for block in self.blocks:
-            x = block(x, place)
-        return F.rms_norm(x, (self.shape.width,), self.norm, EPS)
+            x = block(x, cos, sin, starts, seq, near, longest)
+        return x
 
     def logits(self, tokens, positions, starts, longest, rows=None):
-        x = self.hidden(tokens, positions, starts, lambda q, k, v: attend(q, k, v, starts, longest, self.causal))
-        return F.linear(x if rows is None else x[rows], self.head)
+        x = self.hidden(tokens, positions, starts, longest)
+        return read_out(x if rows is None else x[rows], self.norm, self.head)
+
+
+def read_out(x, norm, head):
+    return F.linear(F.rms_norm(x, norm.shape, norm, EPS), head)

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from checkpoint import save_checkpoint
-from model import BOS, KINDS, MASK, Model, Shape
+from model import BOS, KINDS, MASK, Model, Shape, read_out
 from shards import ANSWER, PADDING, PLAIN, PROMPT, STARTS, TAIL, Shards
 
 
@@ -54,23 +54,20 @@ def weight_table(a, device):
     return table
 
 
-def arm_loss(model, batch, draws, table, longest):
-    tokens, flags, starts, positions, _ = batch
-    logits = model.logits(tokens, positions, starts, longest)
+def arm_task(batch, draws, table):
+    """What is read, what is to be said at each position, and what it weighs."""
+    tokens, flags, _, _, _ = batch
     target = tokens.roll(-1)
-    weight = table[flags.roll(-1).long()] * (target != BOS)  # the next sequence's start is no target
-    return weighted(logits, target, weight, weight.sum())
+    return tokens, target, table[flags.roll(-1).long()] * (target != BOS)  # the next sequence's start is no target
 
 
-def mdm_loss(model, batch, draws, table, longest):
-    tokens, flags, starts, positions, which = batch
+def masked_task(batch, draws, table):
+    tokens, flags, _, _, which = batch
     text, answer, per_token = draws  # shares to mask [S] in text and in answers; [T] uniform
     waits = (flags == ANSWER) | (flags == TAIL)
     level = torch.where(waits, answer[which], torch.where(flags == PLAIN, text[0][which], text[1][which]))
     masked = (per_token < level) & (flags != PADDING) & (tokens != BOS)
-    logits = model.logits(torch.where(masked, MASK, tokens), positions, starts, longest)
-    weight = table[flags.long()] * masked
-    return weighted(logits, tokens, weight, weight.sum())
+    return torch.where(masked, MASK, tokens), tokens, table[flags.long()] * masked
 
 
 def draw(generator, a):
@@ -82,8 +79,9 @@ def draw(generator, a):
     return torch.stack([document, prompt]), answer, torch.rand(a.tokens, device=a.device, generator=generator)
 
 
-def weighted(logits, target, weight, total):
-    return (F.cross_entropy(logits.float(), target.long(), reduction="none") * weight).sum() / total
+def weighted(x, norm, head, target, weight):
+    loss = F.cross_entropy(read_out(x, norm, head).float(), target.long(), reduction="none")
+    return (loss * weight).sum() / weight.sum()
 
 
 def rate(step, a):
@@ -97,9 +95,36 @@ def locate(starts, T):
     return at - starts[which], which
 
 
-def compiled(forward, model, a):
-    """The forward pass through torch.compile, tried on made-up tokens while the first shard is still being written; as
-    it was where that fails, with a line that says so."""
+class Step:
+    """The loss of a batch. Compiled, one block of each kind is, and the loss: a fraction of the time that all twelve
+    blocks as one piece take."""
+    def __init__(self, model, a):
+        self.model, self.a, self.table = model, a, weight_table(a, a.device)
+        self.blocks, self.task, self.loss = list(model.blocks), arm_task if a.kind == "arm" else masked_task, weighted
+
+    def compile(self, **how):
+        torch._dynamo.config.recompile_limit = 64  # one kernel set a block at worst
+        for block in self.blocks:
+            block.compile(dynamic=False, **how)
+        self.task, self.loss = (torch.compile(f, dynamic=False, **how) for f in (self.task, weighted))
+        return self
+
+    def __call__(self, batch, draws):
+        _, _, starts, positions, _ = batch
+        with torch.autocast(self.a.device, torch.bfloat16, enabled=self.a.device == "cuda"):
+            read, target, weight = self.task(batch, draws, self.table)
+            x = self.model.hidden(read, positions, starts, self.a.longest)
+            return self.loss(x, self.model.norm, self.model.head, target, weight)
+
+    def eager(self):
+        for block in self.blocks:
+            block._compiled_call_impl = None
+        return Step(self.model, self.a)
+
+
+def ready(step, a):
+    """The step through torch.compile, tried on made-up tokens while the first shard is still being written; eager where
+    that fails, with a line that says so."""
     generator = torch.Generator(a.device)
     generator.manual_seed(0)
     tokens = torch.randint(4, 2048, (a.tokens,), device=a.device, dtype=torch.int32, generator=generator)
@@ -107,12 +132,13 @@ def compiled(forward, model, a):
     flags = torch.full((a.tokens,), ANSWER, device=a.device, dtype=torch.uint8)
     positions, which = locate(starts, a.tokens)
     began = time.time()
-    for attempt in (torch.compile(forward, dynamic=False), forward):
+    for attempt in (step.compile, step.eager):
         try:
-            attempt((tokens, flags, starts, positions, which), draw(generator, a)).backward()
-            model.zero_grad(set_to_none=True)
-            print(f"{a.out} ready after {time.time() - began:.0f}s, compiled: {attempt is not forward}", flush=True)
-            return attempt
+            made = attempt()
+            made((tokens, flags, starts, positions, which), draw(generator, a)).backward()
+            step.model.zero_grad(set_to_none=True)
+            print(f"{a.out} ready after {time.time() - began:.0f}s, compiled: {made is step}", flush=True)
+            return made
         except Exception as error:  # whatever the compiler throws: an eager run is slower, a dead one has no weights
             print(f"{a.out} torch.compile failed: {error!r}"[:2000], flush=True)
     raise SystemExit(f"{a.out}: the forward pass fails")
@@ -133,14 +159,9 @@ def main():
         saved = torch.load(state, map_location=a.device)
         model.load_state_dict(saved["model"]), optimizer.load_state_dict(saved["optimizer"])
         step = saved["step"]
-    loss_of, table = arm_loss if a.kind == "arm" else mdm_loss, weight_table(a, a.device)
-
-    def forward(batch, draws):
-        with torch.autocast(a.device, torch.bfloat16, enabled=cuda):
-            return loss_of(model, batch, draws, table, a.longest)
-
+    forward = Step(model, a)
     if cuda and not a.eager:
-        forward = compiled(forward, model, a)
+        forward = ready(forward, a)
     shards = Shards(a.data, a.tokens, step, a.device)
     keep = {int(k) for k in a.keep.split(",") if k}
     generator = torch.Generator(a.device)
