@@ -8,7 +8,8 @@ import json
 import os
 import time
 
-FIRST, LAST = 400, 1000  # the speed is measured between these steps
+FIRST, LAST = 300, 1000  # the speed is measured between these steps
+PATIENCE = 60  # seconds after the first run's LAST; slower runs are then measured with what they have
 
 
 def progress(run):
@@ -19,6 +20,27 @@ def progress(run):
         return dict(step=0, time=0.0)
 
 
+def measure(a):
+    """Steps that fit, by run; a run without any progress is dead and has none."""
+    marks, fits, enough = {}, {}, None
+    while len(fits) < len(a.runs) and time.time() < a.until:
+        late = enough is not None and time.time() > enough + PATIENCE
+        for run in a.runs:
+            now = progress(run)
+            if now["step"] >= FIRST or (late and now["step"] > 0):
+                marks.setdefault(run, now)
+            moved = run in marks and now["step"] > marks[run]["step"]
+            if run not in fits and moved and (now["step"] >= LAST or late):
+                enough = enough or time.time()
+                speed = (now["step"] - marks[run]["step"]) / (now["time"] - marks[run]["time"])
+                fits[run] = int(now["step"] + a.margin * speed * (a.until - now["time"]))
+                print(f"{run}: {1000 / speed:.1f} ms a step, {fits[run]} steps fit", flush=True)
+        if late and time.time() > enough + 2 * PATIENCE:
+            break
+        time.sleep(0.2)
+    return fits
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("file")
@@ -27,21 +49,9 @@ def main():
     p.add_argument("--most", type=int, required=True)
     p.add_argument("--margin", type=float, default=0.97)
     a = p.parse_args()
-    marks, fits = {}, {}
-    while len(fits) < len(a.runs) and time.time() < a.until:
-        for run in a.runs:
-            now = progress(run)
-            if now["step"] >= FIRST:
-                marks.setdefault(run, now)
-            if now["step"] >= LAST and run not in fits:
-                speed = (now["step"] - marks[run]["step"]) / (now["time"] - marks[run]["time"])
-                fits[run] = int(now["step"] + a.margin * speed * (a.until - now["time"]))
-                print(f"{run}: {1000 / speed:.1f} ms a step, {fits[run]} steps fit", flush=True)
-        time.sleep(0.2)
-    steps = min([a.most, *fits.values()])
-    if steps < a.most:
-        print(f"steps: {steps} instead of {a.most}", flush=True)
-    steps -= steps % 100
+    fits = measure(a)
+    steps = min([a.most, *(n - n % 100 for n in fits.values())])
+    print(f"steps: {steps} of at most {a.most}", flush=True)
     with open(a.file + ".part", "w") as f:
         f.write(f"{steps}\n")
     os.replace(a.file + ".part", a.file)
