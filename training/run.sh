@@ -41,7 +41,7 @@ for kind in $kinds; do
   trainings="$trainings $!"
 done
 if ! [ -x "$work/tools/buoy-pack" ]; then
-  "$here/training/build.sh" "$work/tools" "$include"
+  sh "$here/training/build.sh" "$work/tools" "$include"
 fi
 last=$(printf '%05d' $(((steps - 1) / 64)))
 [ -f "$work/data/$last.bin" ] ||
