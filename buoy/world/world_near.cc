@@ -52,8 +52,7 @@ std::string change_one(EntityKind kind, std::string_view name, Draws& draws) {
 std::string near_name(const World& world, EntityKind kind, std::string_view name, Draws& draws) {
   for (;;) {
     std::string made = change_one(kind, name, draws);
-    if (made != name && std::ranges::find(world.entities, made, &Entity::name) == world.entities.end())
-      return made;
+    if (std::ranges::find(world.entities, made, &Entity::name) == world.entities.end()) return made;
   }
 }
 

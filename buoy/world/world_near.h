@@ -5,8 +5,8 @@
 
 namespace buoy {
 
-// Differs from `name`, an entity's name of that kind, in one word's later syllables or in its ending, and
-// names nothing in the world.
+// Differs from `name`, the name of an entity of that kind in the world, in one word's later syllables or in
+// its ending, and names nothing in the world.
 std::string near_name(const World& world, EntityKind kind, std::string_view name, Draws& draws);
 
 // An entity that is not in the world: almost the name of world[entity], and another value for the attribute.

@@ -134,6 +134,7 @@ TEST(MicroWorldLevels, NearMissesChangeNothingElseAndNameNobody) {
   plain.worlds = {WorldKind::kNovel};
   ItemSettings none = plain;
   none.near_misses = 0;
+  Index stated = 0;
   for (Index i = 0; i < 100; ++i) {
     const WorldItem item = make_item(fixed_world(), plain, i), other = make_item(fixed_world(), none, i);
     EXPECT_EQ(item.question, other.question);
@@ -142,12 +143,20 @@ TEST(MicroWorldLevels, NearMissesChangeNothingElseAndNameNobody) {
     for (const Passage& passage : item.passages) {
       if (passage.role != PassageRole::kNearMiss) continue;
       EXPECT_EQ(std::ranges::find(world.entities, passage.title, &Entity::name), world.entities.end());
+      for (const testing::StatedFact& said : testing::read_passage(passage.text)) {
+        const bool asked =
+            item.task == WorldTask::kSingle &&
+            said.key == attributes_of(said.kind)[static_cast<std::size_t>(item.facts[0].attribute)].key;
+        stated += asked;
+        EXPECT_FALSE(asked && said.value == item.answer) << passage.text;
+      }
       // Almost an asked entity's name: the first two letters are the same.
       EXPECT_TRUE(std::ranges::any_of(item.facts, [&](const WorldFact& fact) {
         return world[fact.entity].name.substr(0, 2) == passage.title.substr(0, 2);
       })) << passage.title;
     }
   }
+  EXPECT_EQ(stated, 50 * 3);
 }
 
 TEST(MicroWorldLevels, BytesAreTheSameOnEveryMachine) {
