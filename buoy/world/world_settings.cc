@@ -27,10 +27,10 @@ struct Lengths {
   std::array<Index, 4> at;  // none, easy, middle, hard
   Index least, most;
 };
-constexpr Lengths kLengths[kWorldTasks] = {{{1, 1, 1, 1}, 1, 1}, {{1, 1, 1, 1}, 1, 1}, {{1, 1, 1, 1}, 1, 1},
-                                           {{1, 1, 1, 1}, 1, 1}, {{2, 2, 2, 2}, 2, 2}, {{2, 2, 3, 4}, 2, 4},
-                                           {{3, 3, 5, 8}, 2, 8}, {{2, 2, 3, 4}, 2, 4}, {{2, 2, 3, 5}, 2, 8},
-                                           {{2, 2, 3, 5}, 2, 8}};
+constexpr Lengths kTaskLengths[kWorldTasks] = {
+    {{1, 1, 1, 1}, 1, 1}, {{1, 1, 1, 1}, 1, 1}, {{1, 1, 1, 1}, 1, 1}, {{1, 1, 1, 1}, 1, 1},
+    {{2, 2, 2, 2}, 2, 2}, {{2, 2, 3, 4}, 2, 4}, {{3, 3, 5, 8}, 2, 8}, {{2, 2, 3, 4}, 2, 4},
+    {{2, 2, 3, 5}, 2, 8}, {{2, 2, 3, 5}, 2, 8}};
 
 bool is_dated(WorldTask task) {
   return task == WorldTask::kDated || task == WorldTask::kConflict;
@@ -55,7 +55,7 @@ bool has(const ItemSettings& settings, WorldTask task) {
 void check_lengths(const ItemSettings& s) {
   bool used = false;
   for (const WorldTask task : s.tasks) {
-    const Lengths& lengths = kLengths[static_cast<std::size_t>(task)];
+    const Lengths& lengths = kTaskLengths[static_cast<std::size_t>(task)];
     if (lengths.most == lengths.least) continue;
     used = true;
     if (s.length != 0 && (s.length < lengths.least || s.length > lengths.most)) {
@@ -102,7 +102,7 @@ ItemSettings at_level(ItemSettings settings, Level level) {
 }
 
 Index length_of(WorldTask task, const ItemSettings& settings) {
-  const Lengths& lengths = kLengths[static_cast<std::size_t>(task)];
+  const Lengths& lengths = kTaskLengths[static_cast<std::size_t>(task)];
   if (settings.length > 0 && lengths.most > lengths.least) return settings.length;
   return lengths.at[static_cast<std::size_t>(settings.level)];
 }
