@@ -341,6 +341,16 @@ expect 2 'either ids or --prefix' index "$c" delete
 expect 2 '--passage-words has no effect' index "$c" add --passage-words 5 "$work/docs.jsonl"
 expect 2 'index needs one of add, delete, search, info' index "$c"
 expect 2 '--top' index "$c" search river --top 0
+
+# Worlds: levels, what they set, and what makes no sense.
+expect 0 '"level":"middle","question":"Name in alphabetical order' world --task list --level middle -n 1
+expect 0 '"passages":40,.*"near_miss":10' world --task chain --level hard -n 1
+expect 0 '"passages":6,.*"near_miss":1}' world --task chain --level hard --passages 6 --near-miss 1 -n 1
+expect 2 '^buoy: length: got 7, but chain has 2 to 4$' world --task chain --length 7
+expect 2 'passages: got 0, but dated is about the records in them' world --task dated --passages 0
+expect 2 'contradict: conflict has its own rule' world --task conflict --contradict 1
+expect 2 '"several" stands alone' world --task several,single
+expect 2 '--documents excludes --level|--level' world --documents --level hard
 expect 1 'none.db: no such file' index "$work/none.db" search river
 expect 1 'docs.jsonl: is not an SQLite database' index "$work/docs.jsonl" info
 expect 1 'run.db: is a database, but not a document collection' index "$work/stopped/run.db" add "$work/docs.jsonl"

@@ -6,20 +6,17 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 out=${1:?usage: build.sh OUTPUT_DIRECTORY [INCLUDE_DIRECTORY]}
 include=${2:+-isystem $2}
 mkdir -p "$out"
-sources=$(ls "$here"/buoy/world/world*.cc "$here"/buoy/base/*.cc "$here"/buoy/io/file.cc | grep -v '_test\.cc$\|/testing\.cc$\|/version\.cc$')
-flags="-std=c++20 -O2 -ffp-contract=off -DFMT_HEADER_ONLY -w -pthread -I$here/src -I$here $include"
-objects=
-for source in $sources "$here/apps/cli/world.cc" "$here/training/world_main.cc" "$here/training/pack.cc" \
-    "$here/training/ascii_bpe.cc"; do
-  [ -f "$source" ] || continue
-  object=$out/$(basename "$source" .cc).o
-  [ "$source" != "$here/apps/cli/world.cc" ] || object=$out/verb_world.o
+# The rooms below in one piece: the libraries' headers are read once.
+for source in "$here"/buoy/base/*.cc "$here"/buoy/io/file.cc "$here"/buoy/io/json*.cc "$here"/buoy/world/world*.cc; do
+  case $source in *_test.cc | */testing.cc | */version.cc) ;; *) echo "#include \"$source\"" ;; esac
+done > "$out/rooms.cc"
+flags="-std=c++20 -O2 -ffp-contract=off -DFMT_HEADER_ONLY -w -pthread -I$here $include"
+compilers=
+for source in "$out/rooms.cc" "$here/training/world_main.cc" "$here/training/pack.cc" "$here/training/ascii_bpe.cc"; do
   # shellcheck disable=SC2086
-  ${CXX:-g++} $flags -c "$source" -o "$object" &
+  ${CXX:-g++} $flags -c "$source" -o "$out/$(basename "$source" .cc).o" &
+  compilers="$compilers $!"
 done
-wait
-common=$(for source in $sources; do echo "$out/$(basename "$source" .cc).o"; done)
-# shellcheck disable=SC2086
-${CXX:-g++} $common "$out/verb_world.o" "$out/world_main.o" -pthread -o "$out/buoy-world"
-# shellcheck disable=SC2086
-[ ! -f "$out/pack.o" ] || ${CXX:-g++} $common "$out/pack.o" "$out/ascii_bpe.o" -pthread -o "$out/buoy-pack"
+for compiler in $compilers; do wait "$compiler"; done
+${CXX:-g++} "$out/rooms.o" "$out/world_main.o" -pthread -o "$out/buoy-world"
+${CXX:-g++} "$out/rooms.o" "$out/pack.o" "$out/ascii_bpe.o" -pthread -o "$out/buoy-pack"

@@ -27,10 +27,9 @@ struct Options {
   std::string tokenizer, directory;
   std::int64_t seed = 1;
   Index batches = 1000, shard = 64, first = 0;
-  std::size_t tokens = 32768, longest = 1024;
-  double plain = 0.2, closed = 0.17,
-         known = 0.13;  // shares of sequences; the rest are novel questions with passages
-  Index answer_length = 32;
+  std::size_t tokens = 32768, longest = 1536;
+  double plain = 0.12, closed = 0.4,
+         known = 0.09;  // shares of sequences; the rest are novel questions with passages
   int threads = 0;
 };
 
@@ -62,28 +61,63 @@ struct Maker {
     }
   }
 
-  void add_question(Sequence& out, WorldKind world, Index passages, const DrawKey& key, Draws& draws) {
+  // A question without passages, from memory.
+  ItemSettings closed_settings(Draws& draws) const {
     using T = WorldTask;
-    constexpr T kTasks[] = {T::kSingle, T::kSingle,   T::kReverse,  T::kReverse, T::kSlot,
-                            T::kLong,   T::kMultihop, T::kMultihop, T::kMultihop};
+    // Chained facts are what memory finds hardest: half of the questions.
+    constexpr T kTasks[] = {T::kSingle,   T::kReverse,  T::kSlot,     T::kLong,     T::kMultihop,
+                            T::kMultihop, T::kMultihop, T::kMultihop, T::kMultihop, T::kMultihop,
+                            T::kChain,    T::kChain,    T::kProfile};
     ItemSettings settings{.seed = static_cast<std::uint64_t>(options.seed)};
-    settings.tasks = {kTasks[draws.below(9)]};
-    settings.worlds = {world};
-    settings.passages = passages;
-    if (passages > 0 && settings.tasks[0] == T::kMultihop) settings.passages = std::max<Index>(passages, 2);
+    settings.tasks = {kTasks[draws.below(std::ssize(kTasks))]};
+    settings.worlds = {WorldKind::kKnown};
+    settings.passages = 0;
+    return settings;
+  }
+
+  // A question with passages: of every twenty, nine of the tasks over one or two facts with 1 to 20 passages,
+  // five of those over several at the easy level, four at the middle level and two at the hard one, of all
+  // tasks. The number of passages varies around the level's, and so do the surroundings.
+  ItemSettings open_settings(WorldKind world, Draws& draws) const {
+    using T = WorldTask;
+    constexpr T kFew[] = {T::kSingle, T::kSingle,   T::kReverse,  T::kReverse, T::kSlot,
+                          T::kLong,   T::kMultihop, T::kMultihop, T::kMultihop};
+    constexpr T kSeveral[] = {T::kChain,   T::kChain,   T::kList,  T::kList,     T::kProfile,
+                              T::kProfile, T::kDated,   T::kDated, T::kConflict, T::kConflict,
+                              T::kSingle,  T::kReverse, T::kSlot,  T::kLong,     T::kMultihop};
+    const Index part = draws.below(20);
+    const T few = kFew[draws.below(std::ssize(kFew))];
+    const T several = kSeveral[draws.below(part < 14 ? 10 : std::ssize(kSeveral))];
+    const Level level = part < 14 ? Level::kEasy : part < 18 ? Level::kMiddle : Level::kHard;
+    ItemSettings settings{
+        .seed = static_cast<std::uint64_t>(options.seed), .worlds = {world}, .level = level};
+    settings.tasks = {part < 9 ? few : several};
+    const Index needed = length_of(settings.tasks[0], settings);
+    const Index usual = draws.below(20) < 17 ? 1 + draws.below(10) : 11 + draws.below(10);
+    constexpr Index kLeast[] = {0, 1, 8, 20}, kSpan[] = {0, 8, 11, 21};
+    const std::size_t l = static_cast<std::size_t>(level);
+    settings.passages = std::max(needed, part < 9 ? usual : kLeast[l] + draws.below(kSpan[l]));
     constexpr Distractors kDistractors[] = {Distractors::kOther, Distractors::kMixed, Distractors::kMixed,
                                             Distractors::kSameAttribute};
     settings.distractors = kDistractors[draws.below(4)];
-    if (draws.below(5) == 0) settings.noise = draws.below(std::max<Index>(settings.passages - 1, 1));
+    const Index room = settings.passages - needed;
+    if (draws.below(5) == 0) settings.noise = draws.below(room + 1);
+    const Index near = level == Level::kEasy ? draws.below(4) / 3 : draws.below(settings.passages / 3 + 1);
+    settings.near_misses = std::min(near, room - settings.noise);
+    return settings;
+  }
+
+  void add_question(Sequence& out, const ItemSettings& settings, const DrawKey& key, Draws& draws) {
     const WorldItem item = make_item(known, settings, key.sample);
     add(out, micro_prompt(item), kPrompt);
     const std::size_t begin = out.tokens.size();
     add(out, " " + item.answer, kAnswer);
     const std::size_t answer = out.tokens.size() - begin;
-    std::size_t length = static_cast<std::size_t>(options.answer_length);
-    // Other lengths now and then: how many positions wait for the answer should not matter to the models.
-    if (draws.below(4) == 0)
-      length = answer + 1 + static_cast<std::size_t>(draws.below(2 * options.answer_length));
+    // 64 positions where answers are long, else 32; other lengths now and then: how many wait for the answer
+    // should not matter to the models.
+    const bool is_long = item.task == WorldTask::kList || item.task == WorldTask::kProfile;
+    std::size_t length = is_long ? 64 : 32;
+    if (draws.below(4) == 0) length = answer + 1 + static_cast<std::size_t>(draws.below(64));
     length = std::max(length, answer + 1);
     out.tokens.resize(begin + length, kEos);
     out.flags.resize(begin + length, kTail);
@@ -95,7 +129,6 @@ struct Maker {
     Sequence out;
     out.tokens.push_back(kBos);
     const double u = draws.unit();
-    const Index passages = draws.below(20) < 17 ? 1 + draws.below(10) : 11 + draws.below(10);
     if (u < options.plain) {
       out.flags.push_back(kPlain);
       add_plain(out, key, draws);
@@ -103,11 +136,10 @@ struct Maker {
     }
     out.flags.push_back(kPrompt);
     if (u < options.plain + options.closed) {
-      add_question(out, WorldKind::kKnown, 0, key, draws);
-    } else if (u < options.plain + options.closed + options.known) {
-      add_question(out, WorldKind::kKnown, passages, key, draws);
+      add_question(out, closed_settings(draws), key, draws);
     } else {
-      add_question(out, WorldKind::kNovel, passages, key, draws);
+      const bool is_known = u < options.plain + options.closed + options.known;
+      add_question(out, open_settings(is_known ? WorldKind::kKnown : WorldKind::kNovel, draws), key, draws);
     }
     return out;
   }

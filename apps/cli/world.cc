@@ -18,21 +18,29 @@ namespace {
 struct WorldFlags {
   std::uint64_t seed = 0;
   std::vector<std::string> tasks = {"single"}, worlds = {"novel"}, gold = {"any"};
-  std::string distractors = "mixed", split = "any", output;
-  Index items = 10, first = 0, passages = 5, noise = 0, contradict = 0;
+  std::string distractors = "mixed", split = "any", level = "none", output;
+  Index items = 10, first = 0, passages = 5, noise = 0, contradict = 0, near_miss = 0, length = 0;
   int threads = 0;
   bool documents = false;
   EventSettings stream{.events = 0};
 };
 
-// The values of names that the options' choices have let through; the one name `all` stands for everything.
+template <typename T>
+struct Group {  // a name that stands for several values
+  std::string_view name;
+  std::vector<T> values;
+};
+
+// The values of names that the options' choices have let through; a group's name stands alone.
 template <typename T, typename Parse>
-std::vector<T> parse_list(const std::vector<std::string>& names, std::string_view all,
-                          const std::vector<T>& everything, Parse parse) {
+std::vector<T> parse_list(const std::vector<std::string>& names, const std::vector<Group<T>>& groups,
+                          Parse parse) {
   std::vector<T> values;
   for (const std::string& name : names) {
-    if (name == all && names.size() > 1) fail_usage("\"{}\" stands alone, not in a list", name);
-    if (name == all) return everything;
+    for (const Group<T>& group : groups) {
+      if (name == group.name && names.size() > 1) fail_usage("\"{}\" stands alone, not in a list", name);
+      if (name == group.name) return group.values;
+    }
     values.push_back(*parse(name));
   }
   return values;
@@ -54,15 +62,24 @@ void parse_gold(const std::vector<std::string>& words, ItemSettings& settings) {
   }
 }
 
-ItemSettings parse_settings(const WorldFlags& options) {
+// `given` tells whether a flag was typed: what a level says gives way to it.
+ItemSettings parse_settings(const WorldFlags& options, const Verb& given) {
   using T = WorldTask;
   using W = WorldKind;
   ItemSettings settings;
   settings.seed = options.seed;
-  settings.tasks = parse_list<T>(
-      options.tasks, "all", {T::kSingle, T::kReverse, T::kSlot, T::kLong, T::kMultihop}, parse_world_task);
-  settings.worlds = parse_list<W>(options.worlds, "both", {W::kKnown, W::kNovel}, parse_world_kind);
-  settings.passages = options.passages;
+  settings.tasks = parse_list<T>(options.tasks,
+                                 {{"all", {T::kSingle, T::kReverse, T::kSlot, T::kLong, T::kMultihop}},
+                                  {"several", {T::kChain, T::kList, T::kProfile, T::kDated, T::kConflict}}},
+                                 parse_world_task);
+  settings.worlds = parse_list<W>(options.worlds, {{"both", {W::kKnown, W::kNovel}}}, parse_world_kind);
+  settings = at_level(settings, *parse_level(options.level));
+  if (given.given("--passages")) {
+    settings.passages = options.passages;
+    if (options.passages == 0) settings.near_misses = 0;
+  }
+  if (given.given("--near-miss")) settings.near_misses = options.near_miss;
+  settings.length = options.length;
   parse_gold(options.gold, settings);
   settings.distractors = *parse_distractors(options.distractors);
   settings.noise = options.noise;
@@ -100,7 +117,7 @@ void write_to(const std::string& output, const std::function<std::string(const T
   std::fprintf(stderr, "%s: %s\n", output.c_str(), written.c_str());
 }
 
-void world_command(const WorldFlags& options) {
+void world_command(const WorldFlags& options, const Verb& verb) {
   if (options.stream.events > 0) {
     EventSettings stream = options.stream;
     stream.seed = options.seed;
@@ -118,7 +135,7 @@ void world_command(const WorldFlags& options) {
     });
     return;
   }
-  const ItemSettings settings = parse_settings(options);
+  const ItemSettings settings = parse_settings(options, verb);
   check_settings(settings);  // before the file is touched
   write_to(options.output, [&](const TextSink& sink) {
     write_all(options, settings, sink);
@@ -163,9 +180,18 @@ void add_world(Command& command) {
   Verb verb = command.verb("world", "Questions and passages about fictional worlds, as JSON lines");
   verb.option("--seed", &options->seed,
               "The same seed gives the same bytes, on any machine and thread count");
-  verb.option("--task", &options->tasks, "single, reverse, slot, long, multihop, a list of them, or all")
+  verb.option(
+          "--task", &options->tasks,
+          "single, reverse, slot, long, multihop (all: these five), chain, list, profile, dated, conflict "
+          "(several: these five), or a list of them")
       .split_at(',')
-      .choices({"single", "reverse", "slot", "long", "multihop", "all"});
+      .choices({"single", "reverse", "slot", "long", "multihop", "all", "chain", "list", "profile", "dated",
+                "conflict", "several"});
+  verb.option("--level", &options->level,
+              "easy, middle or hard: 5, 15 or 40 passages, 0, 3 or 10 near misses, longer chains, lists, "
+              "profiles "
+              "and more records; the flags of these take precedence")
+      .choices({"none", "easy", "middle", "hard"});
   verb.option("--world", &options->worlds,
               "known (one fixed world, learnt by the bundled models), novel (a new one per item), or both")
       .split_at(',')
@@ -184,13 +210,20 @@ void add_world(Command& command) {
       .choices({"other", "same-entity", "same-attribute", "mixed"});
   verb.option("--noise", &options->noise, "Passages that state nothing").at_least(0);
   verb.option("--contradict", &options->contradict, "Passages that state another answer").at_least(0);
+  verb.option("--near-miss", &options->near_miss, "Passages about an entity with almost the asked name")
+      .at_least(0);
+  verb.option("--length", &options->length,
+              "Hops of a chain, facts of a profile (2 to 4), names of a list, records of dated and conflict "
+              "(2 to "
+              "8); 0: the level's")
+      .at_least(0);
   verb.option("--split", &options->split,
               "Multihop: the two gold passages near each other, far apart, or any")
       .choices({"any", "near", "far"});
   Option documents = verb.flag("--documents", &options->documents,
                                "Plain text instead of questions: documents of that many paragraphs");
-  for (const char* unused :
-       {"--task", "--gold-position", "--distractors", "--noise", "--contradict", "--split"}) {
+  for (const char* unused : {"--task", "--gold-position", "--distractors", "--noise", "--contradict",
+                             "--split", "--level", "--near-miss", "--length"}) {
     documents.excludes(unused);
   }
   verb.option("--threads", &options->threads, "0: all that are there").between(0, 1024);
@@ -205,6 +238,8 @@ void add_world(Command& command) {
       "  buoy world --seed 1 --task all --items 100 -o items.jsonl\n"
       "  buoy world --seed 1 --passages 10 --gold-position 5 --distractors same-attribute\n"
       "  buoy world --seed 1 --task multihop --passages 10 --split far\n"
+      "  buoy world --seed 1 --task several --level middle --items 100 -o middle.jsonl\n"
+      "  buoy world --seed 1 --task chain --length 4 --passages 20 --near-miss 5\n"
       "  buoy world --world known --passages 0 --items 1000 -o closed_book.jsonl\n"
       "  buoy world --documents --passages 12 --items 1000 -o text.jsonl\n"
       "  buoy world --events 400 --seed 1 -o events.jsonl\n");
@@ -214,7 +249,7 @@ void add_world(Command& command) {
     }
     const bool to_file = !options->output.empty() && options->output != "-";
     stoppable(to_file ? "nothing was written" : "the output is not complete",
-              [&] { world_command(*options); });
+              [&] { world_command(*options, verb); });
   });
 }
 

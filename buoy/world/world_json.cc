@@ -39,6 +39,9 @@ Json settings_json(const ItemSettings& s) {
   json["noise"] = s.noise;
   json["contradict"] = s.contradictions;
   json["split"] = name_of(s.split);
+  // Left out where they are not used: the sets published before them keep their bytes.
+  if (s.length > 0) json["length"] = s.length;
+  if (s.near_misses > 0) json["near_miss"] = s.near_misses;
   return json;
 }
 
@@ -68,6 +71,7 @@ std::string item_line(const WorldItem& item, const ItemSettings& settings) {
   json["id"] = fmt::format("micro-{}-{:06}", settings.seed, item.index);
   json["task"] = name_of(item.task);
   json["world"] = name_of(item.world);
+  if (settings.level != Level::kNone) json["level"] = name_of(settings.level);
   json["question"] = item.question;
   json["answers"] = {item.answer};
   Json passages = Json::array();

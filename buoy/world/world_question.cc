@@ -1,4 +1,4 @@
-// The five tasks.
+// The five tasks over one or two facts.
 #include "buoy/world/world_question.h"
 
 #include "buoy/base/error.h"

@@ -37,9 +37,25 @@ struct Hop {
   Phrasings questions;  // contain {n}
 };
 
+// A question for all entities of a kind that share a value, as in "the people born in V".
+struct Listing {
+  EntityKind kind;
+  std::string_view attribute;
+  std::string_view phrase;  // contains {v}
+};
+
+// How a chain names the entity a link leads to, as in "the author of {n}".
+struct LinkNoun {
+  EntityKind kind;
+  std::string_view link;
+  std::string_view phrase;  // contains {n}
+};
+
 // All views below live as long as the program.
 std::span<const Attribute> attributes_of(EntityKind kind);
 std::span<const Hop> hops();
+std::span<const Listing> listings();
+std::span<const LinkNoun> link_nouns();  // one for every attribute whose value is an entity
 std::string_view name_of(EntityKind kind);
 Index phrasing_count(const Phrasings& phrasings);
 

@@ -30,8 +30,9 @@ void append_filled(std::string& text, std::string_view phrase, std::span<const S
 
 // Attributes a passage states: the needed one and some others, in random order.
 std::vector<Index> choose_attributes(const PassagePlan& plan, Index available, Draws& draws) {
-  constexpr Index kLengths[] = {2, 3, 3, 4};
-  const Index wanted = kLengths[draws.below(4)];
+  constexpr Index kLengths[] = {2, 3, 3, 4}, kShort[] = {1, 1, 2, 2};
+  const Index drawn = draws.below(4);
+  const Index wanted = plan.brevity == Brevity::kShort ? kShort[drawn] : kLengths[drawn];
   std::vector<Index> chosen;
   if (plan.must >= 0) chosen.push_back(plan.must);
   for (const Index i : draws.shuffled(available)) {
@@ -55,7 +56,10 @@ std::string fill(std::string_view phrase, std::string_view name, std::string_vie
 }
 
 PassageText write_passage(const World& world, const PassagePlan& plan, Draws& draws) {
-  const Entity& entity = world[plan.entity];
+  return write_passage(world[plan.entity], plan, draws);
+}
+
+PassageText write_passage(const Entity& entity, const PassagePlan& plan, Draws& draws) {
   const std::span<const Attribute> attributes = attributes_of(entity.kind);
   PassageText out;
   for (const Index i : choose_attributes(plan, std::ssize(attributes), draws)) {

@@ -16,7 +16,8 @@ struct WorldFact {
   bool operator==(const WorldFact&) const = default;
 };
 
-enum class Wording { kAny, kFirst };  // any of the attribute's sentences, or always the first
+enum class Wording { kAny, kFirst };    // any of the attribute's sentences, or always the first
+enum class Brevity { kUsual, kShort };  // two to four sentences, or one or two
 
 // What a passage about one entity must and must not say.
 struct PassagePlan {
@@ -25,6 +26,7 @@ struct PassagePlan {
   std::vector<Index> never;         // attributes that are not
   Wording wording = Wording::kAny;  // of the `must` sentence
   std::string instead;              // states this value for `must` in place of the true one, unless empty
+  Brevity brevity = Brevity::kUsual;
 };
 
 struct PassageText {
@@ -33,7 +35,8 @@ struct PassageText {
   TextSpan name, value;  // the entity's name and the value inside it
 };
 
-// Two to four sentences about one entity.
+// Sentences about one entity, which need not be in a world; plan.entity is not looked at.
+PassageText write_passage(const Entity& entity, const PassagePlan& plan, Draws& draws);
 PassageText write_passage(const World& world, const PassagePlan& plan, Draws& draws);
 
 // One sentence or question: `{n}` and `{v}` replaced. The spans say where they went.
