@@ -181,7 +181,9 @@ void expect_step(const Transformer& model, const Trace& trace, Index t) {
     if (trace.X() == 0 || std::ssize(pass.experts) <= l || pass.experts[at(l)].empty()) continue;
     for (Index e = 0; e < n * trace.X(); ++e) {
       const std::int32_t expert = trace.steps.experts[at(row * N * trace.X() + e)];
-      if (expert >= 0) ASSERT_EQ(expert, pass.experts[at(l)][at(e)]) << t << " " << l;
+      if (expert >= 0) {
+        ASSERT_EQ(expert, pass.experts[at(l)][at(e)]) << t << " " << l;
+      }
     }
   }
 }
