@@ -41,10 +41,9 @@ std::vector<std::string> strings_of(const JsonObject& object, std::string_view n
 }
 
 SamplerSettings sampler_of_recipe(const JsonObject& object) {
-  check_fields(object,
-               {"gen_length", "temperature", "seed", "steps", "block_length", "remasking", "confidence",
-                "cfg_scale", "threshold", "cache", "cache_refresh", "alg", "alg_temp", "eps", "top_p", "top_k",
-                "ignore_eos"});
+  check_fields(object, {"gen_length", "temperature", "seed", "steps", "block_length", "remasking",
+                        "confidence", "cfg_scale", "threshold", "cache", "cache_refresh", "alg", "alg_temp",
+                        "eps", "top_p", "top_k", "ignore_eos"});
   SamplerSettings made;
   made.gen_length = object.integer_or("gen_length", 32);
   made.temperature = object.number_or("temperature", made.temperature);
