@@ -186,7 +186,7 @@ class EventReader {
 };
 
 // A stream that is still written may end in the middle of a line.
-Json parse_line(const std::string& text, const std::string& place, LineReader& lines) {
+Json parse_event_line(const std::string& text, const std::string& place, LineReader& lines) {
   try {
     return parse_json_unique(text, place);
   } catch (const Error& error) {
@@ -215,7 +215,7 @@ std::vector<Event> read_events(const std::filesystem::path& path, std::optional<
     if (!line) break;
     const Index number = lines.number();
     const std::string place = fmt::format("{}: line {}", path.string(), number);
-    events.push_back(reader.read(parse_line(*line, place, lines), place, number));
+    events.push_back(reader.read(parse_event_line(*line, place, lines), place, number));
     if (events.back().kind == EventKind::kAsk) ++asked;
   }
   if (asked == 0)

@@ -20,8 +20,8 @@ std::vector<const Event*> questions_in(std::span<const Event> events) {
   return questions;
 }
 
-RunIdentity identify(const ReplaySettings& settings, const ReplayConditions& conditions,
-                     std::span<const Event> events) {
+RunIdentity identify_stream(const ReplaySettings& settings, const ReplayConditions& conditions,
+                            std::span<const Event> events) {
   Json json = describe_run(settings.run);
   json["verb"] = "replay";
   json["data"][conditions.data] = "by question, with all events before it";
@@ -157,7 +157,7 @@ std::optional<ReplayedRun> run_replay(Ranks& ranks, const ReplaySettings& settin
   const std::vector<const Event*> questions = questions_in(made.events);
   ReplayPassages passages;
   RunWork work;
-  work.identity = identify(settings, conditions, made.events);
+  work.identity = identify_stream(settings, conditions, made.events);
   work.plan = [&](const NamedModel& model) {
     return plan_stream(settings, conditions, model, questions, passages);
   };

@@ -11,7 +11,7 @@ namespace buoy {
 namespace {
 
 constexpr std::size_t kMostModels = 6;  // colours
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 // A row of ticks: what happened, and to which kind of document.
 struct TickRow {
@@ -40,7 +40,7 @@ CurvePanel event_panel(std::span<const Event> events) {
     panel.bands.push_back({.low = top - 1, .high = top, .name = kTickRows[r].name});
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (!kTickRows[r].holds(events[i])) continue;
-      for (const double y : {top - 0.85, top - 0.15, kNone}) {
+      for (const double y : {top - 0.85, top - 0.15, kNoValue}) {
         strokes.x.push_back(static_cast<double>(i + 1));
         strokes.y.push_back(y);
       }
@@ -50,12 +50,12 @@ CurvePanel event_panel(std::span<const Event> events) {
 }
 
 // Adds what a row says, or a gap where there is none.
-void add_point(Series& series, double x, const ReplayRow* row) {
+void add_row_point(Series& series, double x, const ReplayRow* row) {
   series.x.push_back(x);
-  series.y.push_back(row == nullptr ? kNone : row->mean);
-  series.low.push_back(row == nullptr ? kNone : row->lo.value_or(row->mean));
-  series.high.push_back(row == nullptr ? kNone : row->hi.value_or(row->mean));
-  series.null.push_back(row == nullptr ? kNone : row->null.value_or(kNone));
+  series.y.push_back(row == nullptr ? kNoValue : row->mean);
+  series.low.push_back(row == nullptr ? kNoValue : row->lo.value_or(row->mean));
+  series.high.push_back(row == nullptr ? kNoValue : row->hi.value_or(row->mean));
+  series.null.push_back(row == nullptr ? kNoValue : row->null.value_or(kNoValue));
 }
 
 bool is_empty(const Series& series) {
@@ -75,7 +75,7 @@ CurvePanel over_time(const ReplayTable& table, const std::string& title, std::st
                   .markers = Markers::kDots,
                   .color = writer.color_of(table.models[m])};
     for (const ReplayWindow& window : table.windows)
-      add_point(series, window.middle, table.find(table.models[m], "window", window.name, quantity));
+      add_row_point(series, window.middle, table.find(table.models[m], "window", window.name, quantity));
     if (!is_empty(series)) panel.series.push_back(std::move(series));
   }
   return panel;
@@ -109,8 +109,8 @@ CurvePanel around_change(const ReplayTable& table, const std::string& title, con
     for (Index k = -kMostOffset; k <= kMostOffset; ++k) {
       const std::string part = fmt::format("{} {}", side, k);
       // Between the last before and the first after stands the change: a gap.
-      add_point(series, static_cast<double>(k),
-                k == 0 ? nullptr : table.find(table.models[m], "change", part, quantity));
+      add_row_point(series, static_cast<double>(k),
+                    k == 0 ? nullptr : table.find(table.models[m], "change", part, quantity));
     }
     if (!is_empty(series)) panel.series.push_back(std::move(series));
   }

@@ -80,7 +80,7 @@ Block step_block(const ReplayTable& table) {
   return block;
 }
 
-std::vector<Finding> findings_of(const ReplayTable& table) {
+std::vector<Finding> replay_findings(const ReplayTable& table) {
   const struct {
     const char *quantity, *question, *answer;
   } kinds[] = {{"follows_outdated", "Do answers follow outdated versions?", "of the answers that could"},
@@ -154,7 +154,7 @@ void write_replay(const ReplayTable& table, std::span<const Event> events, const
             .lead = report.lead,
             .notes = writer.notes(),
             .models = writer.key(),
-            .findings = findings_of(table),
+            .findings = replay_findings(table),
             .facts = report.facts,
             .sections = sections_of(table, events, writer)};
   page.sections.push_back(repeat_section("All numbers are in replay.csv, beside this page.", report.command));

@@ -34,14 +34,14 @@ bool is_lift(std::string_view quantity) {
   return quantity.starts_with("lift") || quantity.starts_with("gap");
 }
 
-std::string number(double value, std::string_view quantity) {
+std::string shown(double value, std::string_view quantity) {
   return is_lift(quantity) ? fmt::format("{:.2f}", value) : fmt::format("{:.1f}", value);
 }
 
 std::string with_interval(const ReplayRow& row) {
-  std::string out = number(row.mean, row.quantity);
+  std::string out = shown(row.mean, row.quantity);
   if (row.lo && row.hi)
-    out += fmt::format(" [{}, {}]", number(*row.lo, row.quantity), number(*row.hi, row.quantity));
+    out += fmt::format(" [{}, {}]", shown(*row.lo, row.quantity), shown(*row.hi, row.quantity));
   return out;
 }
 
@@ -52,7 +52,7 @@ Lines whole_lines(const ReplayTable& table) {
       const ReplayRow* row = table.find(model, "all", "", quantity.name);
       if (row == nullptr) continue;
       lines.push_back({std::string(quantity.label), model, with_interval(*row),
-                       row->null ? number(*row->null, row->quantity) : "–", fmt::to_string(row->n),
+                       row->null ? shown(*row->null, row->quantity) : "–", fmt::to_string(row->n),
                        fmt::to_string(row->questions)});
     }
   }
@@ -74,7 +74,7 @@ Lines change_lines(const ReplayTable& table) {
         for (Index k = -kMostOffset; k <= kMostOffset; ++k) {
           if (k == 0) continue;
           const ReplayRow* row = table.find(model, "change", fmt::format("{} {}", side, k), quantity);
-          line.push_back(row == nullptr ? "–" : number(row->mean, quantity));
+          line.push_back(row == nullptr ? "–" : shown(row->mean, quantity));
           if (row != nullptr && k == 1) n = row->n;
         }
         const ReplayRow* step = table.find(model, "step", side, quantity);

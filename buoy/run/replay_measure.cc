@@ -66,8 +66,8 @@ void add_attention(const ReplaySample& sample, Measurements& out) {
   }
 }
 
-void add_scores(const ReplaySample& sample, const Event& event,
-                std::span<const std::vector<std::string>* const> others, Measurements& out) {
+void add_answer_scores(const ReplaySample& sample, const Event& event,
+                       std::span<const std::vector<std::string>* const> others, Measurements& out) {
   const AnswerScore own = score_answer(sample.answer, event.answers);
   AnswerScore null;
   for (const auto* gold : others) {
@@ -139,7 +139,7 @@ Measurements measure_replay(const ReplaySample& sample, const Event& event, cons
                             std::span<const std::vector<std::string>* const> others) {
   Measurements out;
   if (!event.answers.empty()) {
-    add_scores(sample, event, others, out);
+    add_answer_scores(sample, event, others, out);
     out.push_back({.quantity = "hit", .value = count_role(sample, "current") > 0 ? 100.0 : 0.0});
     if (!event.about.empty()) {
       out.back().null =

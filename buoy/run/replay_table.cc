@@ -10,13 +10,13 @@
 namespace buoy {
 namespace {
 
-constexpr std::size_t kOthers = 20;  // questions whose right answers make the null of a score
+constexpr std::size_t kOtherQuestions = 20;  // questions whose right answers make the null of a score
 
 std::string name_of_side(ChangeOffset::Answer answer) {
   return answer == ChangeOffset::Answer::kChanged ? "changed" : "kept";
 }
 
-std::string part_of(const ChangeOffset& offset) {
+std::string offset_part(const ChangeOffset& offset) {
   return fmt::format("{} {}", name_of_side(offset.answer), offset.offset);
 }
 
@@ -33,7 +33,7 @@ struct Asked {
   // Right answers of the scored questions that come next, around the end, in other words.
   std::vector<const std::vector<std::string>*> others(std::size_t question) const {
     std::vector<const std::vector<std::string>*> made;
-    for (std::size_t i = 1; i < events.size() && made.size() < kOthers; ++i) {
+    for (std::size_t i = 1; i < events.size() && made.size() < kOtherQuestions; ++i) {
       const Event& other = *events[(question + i) % events.size()];
       if (other.answers.empty() || other.question == events[question]->question) continue;
       made.push_back(&other.answers);
@@ -96,12 +96,12 @@ void add_rows(const SampleTable& samples, const Group& group, const std::string&
   }
 }
 
-void add_steps(const SampleTable& samples, const std::string& model, ReplayTable& table) {
+void add_change_steps(const SampleTable& samples, const std::string& model, ReplayTable& table) {
   const Group group{.model = model, .data = {}, .task = {}};
   for (const ReplayQuantity& quantity : replay_quantities()) {
     for (const auto side : {ChangeOffset::Answer::kChanged, ChangeOffset::Answer::kKept}) {
       const std::string name(quantity.name);
-      const ColumnKey after{name, part_of({side, 1})}, before{name, part_of({side, -1})};
+      const ColumnKey after{name, offset_part({side, 1})}, before{name, offset_part({side, -1})};
       if (!samples.columns().contains(after) || !samples.columns().contains(before)) continue;
       const std::optional<Estimate> step = difference_estimate(samples, group, after, before);
       if (!step) continue;
@@ -150,7 +150,7 @@ ReplayTable make_replay_table(std::span<const Event> events, std::span<const Rep
     for (const ChangeOffset& offset : asked.placed[q].offsets) {
       if (std::abs(offset.offset) > kMostOffset) continue;
       Measurements moved = measured;
-      for (Measurement& m : moved) m.part = part_of(offset);
+      for (Measurement& m : moved) m.part = offset_part(offset);
       around.add(key, moved);
     }
   }
@@ -159,7 +159,7 @@ ReplayTable make_replay_table(std::span<const Event> events, std::span<const Rep
     for (const ReplayWindow& window : table.windows)
       add_rows(whole, {.model = model, .data = window.name, .task = {}}, "window", table);
     add_rows(around, {.model = model, .data = {}, .task = {}}, "change", table);
-    add_steps(around, model, table);
+    add_change_steps(around, model, table);
   }
   return table;
 }

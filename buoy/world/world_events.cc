@@ -21,11 +21,11 @@ struct Changing {
   std::string_view attribute;
 };
 // What does change of people, towns and companies.
-constexpr Changing kChanging[] = {{EntityKind::kPerson, "employer"},
-                                  {EntityKind::kTown, "mayor"},
-                                  {EntityKind::kCompany, "headquarters"},
-                                  {EntityKind::kPerson, "profession"},
-                                  {EntityKind::kCompany, "product"}};
+constexpr Changing kChangingFacts[] = {{EntityKind::kPerson, "employer"},
+                                       {EntityKind::kTown, "mayor"},
+                                       {EntityKind::kCompany, "headquarters"},
+                                       {EntityKind::kPerson, "profession"},
+                                       {EntityKind::kCompany, "product"}};
 
 struct Rumour {
   std::string id, value;
@@ -49,7 +49,7 @@ bool overlaps(const std::string& a, const std::string& b) {
 }
 
 // "Halka Norwen" → "Halka Tordric", "Halford" → "Halwick": another last part.
-std::string near_name(const World& world, const Entity& entity, Draws& draws) {
+std::string similar_name(const World& world, const Entity& entity, Draws& draws) {
   const std::size_t space = entity.name.rfind(' ');
   if (entity.kind == EntityKind::kTown) {
     for (const std::string_view ending : town_endings()) {
@@ -102,7 +102,7 @@ class Stream {
   void choose_subjects() {
     std::set<Index> taken;
     for (Index i = 0; i < 2 * settings_.subjects; ++i) {
-      const Changing& changing = kChanging[static_cast<std::size_t>(i) % std::size(kChanging)];
+      const Changing& changing = kChangingFacts[static_cast<std::size_t>(i) % std::size(kChangingFacts)];
       Draws draws({.seed = settings_.seed, .sample = static_cast<std::uint32_t>(i), .step = kSubjectStream});
       Subject subject{.number = i, .attribute = attribute_index(changing.kind, changing.attribute)};
       do {
@@ -158,7 +158,7 @@ class Stream {
   void add_near_miss(Subject& subject, Draws& draws) {
     Entity twin = world_[subject.entity];
     do {
-      twin.name = near_name(world_, world_[subject.entity], draws);
+      twin.name = similar_name(world_, world_[subject.entity], draws);
     } while (!names_.insert(twin.name).second);
     const auto attributes = attributes_of(twin.kind);
     for (std::size_t a = 0; a < attributes.size(); ++a)
