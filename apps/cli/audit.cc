@@ -1,7 +1,8 @@
 // buoy audit: what approximate caches buy and cost, beside the exact run.
 #include <cstdio>
 
-#include "apps/cli/command_observer.h"
+#include <fmt/format.h>
+
 #include "apps/cli/environment.h"
 #include "apps/cli/output_flags.h"
 #include "apps/cli/run_flags.h"
@@ -47,8 +48,7 @@ AuditSettings settings_of(const AuditFlags& flags, const std::string& command) {
   return settings;
 }
 
-void audit_command(const AuditSettings& settings, const std::string& command) {
-  CommandObserver observer;
+void audit_command(const AuditSettings& settings, const std::string& command, RunObserver& observer) {
   const AuditedRun made = run_audit(settings, observer);
   const SamplerSettings& sampler = settings.run.sampler;
   const Index length = sampler.gen_length;
@@ -105,12 +105,12 @@ void add_audit(Command& command) {
       "128 "
       "--block-length 32 -o nq\n");
   verb.runs([options, verb] {
-    on_ranks(options->output, [&](Ranks& ranks) {
+    on_ranks({}, [&](Ranks& ranks, RunObserver& observer) {
       if (verb.given("--batch-size")) {
         fail_usage("--batch-size has no effect: questions are timed one by one");
       }
       if (ranks.count() > 1) fail_usage("audit runs as one process, not on {} ranks", ranks.count());
-      audit_command(settings_of(*options, verb.command_line()), verb.command_line());
+      audit_command(settings_of(*options, verb.command_line()), verb.command_line(), observer);
     });
   });
 }

@@ -1,7 +1,6 @@
 // buoy replay: questions asked while documents change, answered from the collection as it then is.
 #include <cstdio>
 
-#include "apps/cli/command_observer.h"
 #include "apps/cli/run_flags.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
@@ -20,8 +19,8 @@ struct ReplayFlags {
   bool trace = false, no_control = false;
 };
 
-void replay_command(Ranks& ranks, const ReplaySettings& settings, const std::string& command) {
-  CommandObserver observer;
+void replay_command(Ranks& ranks, const ReplaySettings& settings, const std::string& command,
+                    RunObserver& observer) {
   const std::optional<ReplayedRun> made = run_replay(ranks, settings, observer);
   if (!made) return;
   const std::string& prompt = settings.run.prompt.prompt_template;
@@ -70,7 +69,7 @@ void add_replay(Command& command) {
       "  buoy replay events.jsonl --trace --limit 40 -o traced\n"
       "  buoy replay log.jsonl -m /models/LLaDA-8B-Instruct --top 10 --log-samples -o log\n");
   verb.runs([=] {
-    on_ranks(options->run.output, [&](Ranks& ranks) {
+    on_ranks(options->run.ranks, [&](Ranks& ranks, RunObserver& observer) {
       ReplaySettings settings{
           .run = options->run.settings(),
           .events = options->events,
@@ -81,7 +80,7 @@ void add_replay(Command& command) {
         settings.trace.emplace();
         settings.trace->analyses = {find_analysis("flow")};
       }
-      replay_command(ranks, settings, verb.command_line());
+      replay_command(ranks, settings, verb.command_line(), observer);
     });
   });
 }
