@@ -1,7 +1,8 @@
 // buoy audit: what approximate caches buy and cost, beside the exact run.
 #include <cstdio>
 
-#include "apps/cli/command_observer.h"
+#include <fmt/format.h>
+
 #include "apps/cli/environment.h"
 #include "apps/cli/output_flags.h"
 #include "apps/cli/run_flags.h"

@@ -143,6 +143,14 @@ AuditedRun run_audit(const AuditSettings& settings, RunObserver& observer) {
 
   std::vector<AuditedQuestion> audited;
   bool warm = false;
+  Index there = 0;
+  for (const AuditJob& job : jobs) there += shelf.find(job.name) != nullptr ? 1 : 0;
+  const auto tell_kept = [&] {
+    if (there == 0) return;
+    observer.kept(fmt::format("{} of {} questions in {}", there, jobs.size(), folder.path().string()));
+  };
+  tell_kept();
+  if (there > 0) observer.found(fmt::format("{} of {} questions were there already", there, jobs.size()));
   observer.begin(fmt::format("auditing {}", model.name()), std::ssize(jobs));
   for (const AuditJob& job : jobs) {
     if (observer.cancelled()) throw Cancelled();
@@ -151,6 +159,8 @@ AuditedRun run_audit(const AuditSettings& settings, RunObserver& observer) {
       if (!warm) audit_question(model.source(), job.example, settings.caches, job.number);
       warm = true;
       shelf.add(job.name, audit_question(model.source(), job.example, settings.caches, job.number));
+      ++there;
+      tell_kept();
     }
     audited.push_back({job.name.first, job.name.second, *shelf.find(job.name)});
     observer.advance(1);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "buoy/base/error.h"
+#include "buoy/engine/rank_observer.h"
 #include "buoy/engine/replay_retrieval.h"
 #include "buoy/engine/run_tables.h"
 #include "buoy/io/file.h"
@@ -150,7 +151,8 @@ void write_replay_samples(const RunSettings& settings, const RunStore& store, st
 
 }  // namespace
 
-std::optional<ReplayedRun> run_replay(Ranks& ranks, const ReplaySettings& settings, RunObserver& observer) {
+std::optional<ReplayedRun> run_replay(Ranks& ranks, const ReplaySettings& settings, RunObserver& watching) {
+  RankObserver observer(ranks, watching);
   if (settings.top < 1) fail_usage("top: got {}, expected 1 or more", settings.top);
   ReplayedRun made{.output = {}, .events = read_events(settings.events, settings.run.data.limit)};
   const ReplayConditions conditions = conditions_of(settings);
