@@ -239,7 +239,7 @@ class Model:
 
         Args:
             prompt: Plain text; :func:`trace` records datasets.
-            record: Some of received, flow, answer, qk, keys; None: all but keys.
+            record: Some of received, flow, answer, qk, keys, experts; None: the first four.
             record_steps: "all", "every:4", or "0,3,7".
             layers: "all", or "0,4-7".
             per_head: Whether received attention is kept head by head at every step.

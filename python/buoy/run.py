@@ -84,7 +84,8 @@ class Step:
 
     Attributes:
         number: Of the step, from 0.
-        tokens_before, tokens: The sequence before and after it, ``[N] int32``.
+        tokens_before: What the pass saw, ``[N] int32``; in block families up to the end of the block.
+        tokens: The sequence after it.
         committed: Positions that it wrote.
         read_positions: Positions whose rows' logits were read.
         first_row: Position of the first row of the pass; above 0 where earlier ones are cached.

@@ -131,11 +131,9 @@ SamplerSettings sampler_from(const py::dict& given, const ModelConfig& config) {
 
 RecordSettings record_from(const py::dict& given, Index layers) {
   RecordSettings record;
-  const std::map<std::string, bool*> kinds = {{"received", &record.received},
-                                              {"flow", &record.flow},
-                                              {"answer", &record.answer_rows},
-                                              {"qk", &record.qk},
-                                              {"keys", &record.keys}};
+  const std::map<std::string, bool*> kinds = {{"received", &record.received},  {"flow", &record.flow},
+                                              {"answer", &record.answer_rows}, {"qk", &record.qk},
+                                              {"keys", &record.keys},          {"experts", &record.experts}};
   for (const auto& [key, value] : given) {
     const std::string name = py::str(key);
     if (value.is_none()) continue;
@@ -144,7 +142,7 @@ RecordSettings record_from(const py::dict& given, Index layers) {
       for (const std::string& kind : value_from<std::vector<std::string>>(name, value)) {
         const auto found = kinds.find(kind);
         if (found == kinds.end())
-          fail_usage("record holds \"{}\", expected some of received, flow, answer, qk, keys", kind);
+          fail_usage("record holds \"{}\", expected some of received, flow, answer, qk, keys, experts", kind);
         *found->second = true;
       }
     } else if (name == "record_steps") {

@@ -170,7 +170,8 @@ std::vector<DrawnFigure> draw_trace(const Trace& trace, const std::string& analy
                   {"dormant", dormant_figures},
                   {"flow", flow_figures},
                   {"classes", class_figures},
-                  {"tasks", task_figures}};
+                  {"tasks", task_figures},
+                  {"experts", expert_figures}};
   std::vector<DrawnFigure> drawn;
   for (const auto& one : kDrawers) {
     if (one.name != analysis) continue;

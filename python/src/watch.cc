@@ -277,7 +277,7 @@ Tensor Watcher::forward(std::span<const ForwardSequence> sequences, Tap* tap) co
 Tap* Watcher::before_pass(std::span<const Pass> passes) {
   const Pass& pass = passes[0];
   state_->step = pass.generation->steps;
-  state_->tokens = pass.generation->tokens;
+  state_->tokens.assign(pass.tokens.begin(), pass.tokens.end());
   state_->positions.assign(pass.read_positions.begin(), pass.read_positions.end());
   if (state_->tokens_array) {
     const py::gil_scoped_acquire gil;
@@ -285,6 +285,10 @@ Tap* Watcher::before_pass(std::span<const Pass> passes) {
   }
   state_->pending = true;
   return state_->watches() ? this : nullptr;
+}
+
+bool Watcher::only_watches() const {
+  return state_->callbacks.before_layer.is_none() && state_->callbacks.after_layer.is_none();
 }
 
 void Watcher::after_step(Index /*sample*/, const Generation& generation) {

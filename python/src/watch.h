@@ -67,6 +67,7 @@ class Watcher : public Model, public StoppableObserver, public Tap {
   KvCache make_cache(Index capacity) const override { return model_.make_cache(capacity); }
 
   Tap* before_pass(std::span<const Pass> passes) override;
+  bool only_watches() const override;
   void after_step(Index sample, const Generation& generation) override;
 
   Plan plan(Index layer, Index sequence) override;

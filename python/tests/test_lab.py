@@ -88,6 +88,12 @@ class Traces(unittest.TestCase):
         with self.assertRaisesRegex(buoy.UsageError, "expected svg, png or pdf"):
             figure.save(self.path / "drift.gif")
 
+    def test_draw_every_analysis_that_they_have_numbers_of(self):
+        drawn = {name: self.trace.figures(name) for name in buoy.analyses()}
+        for name in ("drift", "absorption", "concentration", "qk", "dormant", "flow", "classes"):
+            self.assertTrue(drawn[name], name)
+            self.assertTrue(drawn[name][0].caption)
+
     def test_record_what_was_asked_for(self):
         trace = self.model.trace(PROMPT, gen_length=4, steps=2, record=["received"], layers="0,3-4", per_head=True)
         self.assertEqual(list(trace["layers"]), [0, 3, 4])
