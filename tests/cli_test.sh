@@ -350,7 +350,7 @@ expect 2 '^buoy: length: got 7, but chain has 2 to 4$' world --task chain --leng
 expect 2 'passages: got 0, but dated is about the records in them' world --task dated --passages 0
 expect 2 'contradict: conflict has its own rule' world --task conflict --contradict 1
 expect 2 '"several" stands alone' world --task several,single
-expect 2 '--documents excludes --level|--level' world --documents --level hard
+expect 2 '--documents excludes --level' world --documents --level hard
 expect 1 'none.db: no such file' index "$work/none.db" search river
 expect 1 'docs.jsonl: is not an SQLite database' index "$work/docs.jsonl" info
 expect 1 'run.db: is a database, but not a document collection' index "$work/stopped/run.db" add "$work/docs.jsonl"
