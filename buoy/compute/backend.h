@@ -14,6 +14,7 @@
 
 #include "buoy/compute/attention.h"
 #include "buoy/compute/layer.h"
+#include "buoy/compute/ssd.h"
 #include "buoy/compute/tensor.h"
 #include "buoy/io/tensor_view.h"
 
@@ -71,7 +72,14 @@ class Backend {
   virtual void add_scaled_rows(const Tensor& x, std::span<const float> factors, std::span<const Index> rows,
                                const Tensor& out) = 0;
   virtual void attention(const AttentionArgs& args, const Tensor& out) = 0;  // out [ΣT, H·D]
-  // Waits for the statistics of an attention() with Delivery::kLater.
+  // out[i] = silu(bias + Σ_k weight[k]·x[i + k − K/2]), column by column; rows beyond the ends of their own
+  // sequence count 0. `lengths` are the sequences' rows, one after the other.
+  virtual void convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
+                        const Tensor& out);
+  virtual void ssd(const SsdArgs& args, const Tensor& out);  // out [ΣT, H·P]
+  // Throws Error, naming itself, where it has neither of the two.
+  virtual void require_ssd() const;
+  // Waits for the statistics of an attention() or ssd() with Delivery::kLater.
   virtual void settle() {}
 
   // A norm of whatever kind.

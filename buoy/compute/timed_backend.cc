@@ -73,6 +73,15 @@ void TimedBackend::attention(const AttentionArgs& args, const Tensor& out) {
   timed("attention", [&] { inner_.attention(args, out); });
 }
 
+void TimedBackend::convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
+                            const Tensor& out) {
+  timed("convolve", [&] { inner_.convolve(x, convolution, lengths, out); });
+}
+
+void TimedBackend::ssd(const SsdArgs& args, const Tensor& out) {
+  timed("ssd", [&] { inner_.ssd(args, out); });
+}
+
 void TimedBackend::settle() {
   timed("settle", [&] { inner_.settle(); });
 }
