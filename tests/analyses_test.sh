@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every number of buoy analyze against NumPy over the exported matrices, for the bundled pair.
+# Every number of buoy analyze against NumPy over the exported matrices, for the bundled pair and a random model with state space
+# layers.
 # usage: analyses_test.sh BUOY PYTHON
 set -euo pipefail
 buoy=$1
@@ -11,13 +12,17 @@ trap 'rm -rf "$work"' EXIT
 run() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; echo "FAIL $*"; exit 1; }; }
 
 failed=0
-for model in mini-mdm mini-arm; do
+"$python" -B "$root/tests/numpy/make_ssd_checkpoint.py" "$work/states" --layers ssd,attention,ssd --vocabulary 2048
+cp "$root"/models/mini-mdm/tokenizer* "$work/states"
+for model in mini-mdm mini-arm states; do
+  path=$model
   settings=(--gen-length 16 --limit 2 --per-head --record received,flow,answer,qk,keys)
-  [ $model = mini-mdm ] && settings+=(--steps 16)
-  run "$buoy" trace --model $model --data "$root/data/micro_study.jsonl" "${settings[@]}" -o "$work/$model"
-  run "$buoy" analyze "$work/$model" -o "$work/$model-tables"
+  [ $model = mini-arm ] || settings+=(--steps 16)
+  [ $model = states ] && path=$work/states
+  run "$buoy" trace --model "$path" --data "$root/data/micro_study.jsonl" "${settings[@]}" -o "$work/$model-traces"
+  run "$buoy" analyze "$work/$model-traces" -o "$work/$model-tables"
   files=()
-  for trace in "$work/$model"/*.npz; do
+  for trace in "$work/$model-traces"/*.npz; do
     matrices=$work/$(basename "$trace" .npz)_attentions.npz
     run "$buoy" export "$trace" -o "$matrices"
     files+=("$trace" "$matrices")

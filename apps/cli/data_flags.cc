@@ -23,6 +23,9 @@ void RecordFlags::add_to(Verb& verb) {
       .group(group);
   verb.option("--layers", &layers, "all, or a list such as 0,4-7").group(group);
   verb.flag("--per-head", &per_head, "Keep the received attention of every head at every step").group(group);
+  verb.option("--implicit", &implicit, "What stands for attention in state space layers (docs/ssd.md)")
+      .choices({"energy", "magnitude"})
+      .group(group);
 }
 
 RecordSettings RecordFlags::settings() const {
@@ -38,7 +41,8 @@ RecordSettings RecordFlags::settings() const {
           .flow = wants("flow"),
           .answer_rows = wants("answer"),
           .qk = wants("qk"),
-          .keys = wants("keys")};
+          .keys = wants("keys"),
+          .implicit = parse_implicit(implicit)};
 }
 
 void DataFlags::add_to(Verb& verb, const std::string& format_names) {

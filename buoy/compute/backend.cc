@@ -1,7 +1,5 @@
 #include "buoy/compute/backend.h"
 
-#include "buoy/base/error.h"
-
 namespace buoy {
 
 void Backend::normalize(const Norm& norm, const Tensor& x, const Tensor& out) {
@@ -33,19 +31,6 @@ void Backend::leave_layer(const LayerOutput& layer, const Tensor& mixed, const T
   normalize(layer.norm, x, normed);
   if (const auto* mlp = std::get_if<SwigluMlp>(&layer.feed_forward)) return feed(*mlp, normed, x);
   feed(std::get<Experts>(layer.feed_forward), normed, layer.routing, x);
-}
-
-void Backend::require_ssd() const {
-  fail("state space layers are not computed on {}; they are on cpu and reference", name());
-}
-
-void Backend::convolve(const Tensor& /*x*/, const Convolution& /*convolution*/,
-                       std::span<const Index> /*lengths*/, const Tensor& /*out*/) {
-  require_ssd();
-}
-
-void Backend::ssd(const SsdArgs& /*args*/, const Tensor& /*out*/) {
-  require_ssd();
 }
 
 void Backend::feed(const SwigluMlp& mlp, const Tensor& normed, const Tensor& x) {

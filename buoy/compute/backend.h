@@ -74,11 +74,10 @@ class Backend {
   virtual void attention(const AttentionArgs& args, const Tensor& out) = 0;  // out [ΣT, H·D]
   // out[i] = silu(bias + Σ_k weight[k]·x[i + k − K/2]), column by column; rows beyond the ends of their own
   // sequence count 0. `lengths` are the sequences' rows, one after the other.
+  // By default these two run on the host's cores, and what they need and give travels (host_detour.cc).
   virtual void convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
                         const Tensor& out);
   virtual void ssd(const SsdArgs& args, const Tensor& out);  // out [ΣT, H·P]
-  // Throws Error, naming itself, where it has neither of the two.
-  virtual void require_ssd() const;
   // Waits for the statistics of an attention() or ssd() with Delivery::kLater.
   virtual void settle() {}
 
@@ -108,6 +107,10 @@ class Backend {
   virtual void synchronize() {}
   // Most bytes of tensors and scratch, weights apart, in use at once since the last call; 0: not counted.
   virtual Index take_peak_bytes() { return 0; }
+
+ private:
+  Backend& host();
+  std::unique_ptr<Backend> host_;  // made when it is first needed
 };
 
 // Plain loops with sums in double precision: the oracle the other backends are tested against.

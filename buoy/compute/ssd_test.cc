@@ -9,6 +9,7 @@
 
 #include "buoy/base/error.h"
 #include "buoy/compute/attention_testing.h"
+#include "buoy/compute/timed_backend.h"
 
 namespace buoy {
 namespace {
@@ -82,12 +83,26 @@ Answer run(Backend& b, const SsdProblem& p, const AttentionRequest* request) {
   return answer;
 }
 
-// Those that can: a card refuses by name.
-std::vector<NamedBackend> ssd_backends() {
-  std::vector<NamedBackend> all;
-  for (const NamedBackend& b : backends_under_test()) {
-    if (b.name.starts_with("cpu")) all.push_back(b);
+// Another backend without its own ssd() and convolve(), as a card is: what they need must travel.
+class Foreign : public TimedBackend {
+ public:
+  Foreign() : TimedBackend(*inner()) {}
+  void convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
+                const Tensor& out) override {
+    Backend::convolve(x, convolution, lengths, out);
   }
+  void ssd(const SsdArgs& args, const Tensor& out) override { Backend::ssd(args, out); }
+
+ private:
+  static Backend* inner() {
+    static const std::unique_ptr<Backend> reference = make_reference_backend();
+    return reference.get();
+  }
+};
+
+std::vector<NamedBackend> ssd_backends() {
+  std::vector<NamedBackend> all = backends_under_test();
+  all.push_back({"by way of the host", std::make_shared<Foreign>()});
   return all;
 }
 

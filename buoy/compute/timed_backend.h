@@ -50,7 +50,6 @@ class TimedBackend : public Backend {
   void convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
                 const Tensor& out) override;
   void ssd(const SsdArgs& args, const Tensor& out) override;
-  void require_ssd() const override { inner_.require_ssd(); }
   void settle() override;
   void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override;
   std::vector<LogitSummary> summarize(const Tensor& logits) override;

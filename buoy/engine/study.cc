@@ -22,8 +22,10 @@ void add_qk_example(const TracingModel& model, StudiedModel& studied) {
   if (studied.examples.empty() || studied.examples[0].N() > kMaxQkPositions) return;
   const Trace& trace = studied.examples[0];
   double best = 0;
-  Index layer = trace.layers[0], head = 0;
+  Index layer = -1, head = 0;
   for (Index l = 0; l < trace.L(); ++l) {
+    if (trace.mixer(l) != MixerKind::kAttention) continue;  // its scores decay besides
+    if (layer < 0) layer = trace.layers[static_cast<std::size_t>(l)];
     for (Index h = 0; h < trace.H(); ++h) {
       const Received received = finished_received(trace, l, h);
       const Index peak = largest_excess(received.share, received.null);
@@ -36,6 +38,7 @@ void add_qk_example(const TracingModel& model, StudiedModel& studied) {
       head = h;
     }
   }
+  if (layer < 0) return;
   studied.qk.push_back(record_qk(model.source().model, trace.tokens, trace.header.mask, layer, head));
 }
 
@@ -142,6 +145,20 @@ void where_possible(const char* what, RunObserver& observer, const std::function
   }
 }
 
+// Those that every model can be put through.
+std::vector<std::string> study_interventions(const RunSettings& run, RunObserver& observer) {
+  std::vector<std::string> wanted = kInterventions;
+  for (const NamedModel& model : read_models(run)) {
+    if (!model.config.ssd) continue;
+    const auto pins = [](const std::string& name) { return name.starts_with("pin-anchors"); };
+    if (std::erase_if(wanted, pins) > 0) {
+      observer.warn(fmt::format("no pin-anchors: {} has state space layers, in which no key can be pressed",
+                                model.name));
+    }
+  }
+  return wanted;
+}
+
 // Answers with and without passages, stress and interventions, each a run of its own that can be resumed.
 void run_parts(const StudySettings& settings, RunObserver& observer, StudyOutcome& outcome) {
   const std::unique_ptr<Ranks> alone = Ranks::alone();
@@ -162,7 +179,7 @@ void run_parts(const StudySettings& settings, RunObserver& observer, StudyOutcom
   where_possible("interventions", observer, [&] {
     InterventionRunSettings intervene;
     intervene.run = part(settings, "interventions", limit);
-    intervene.choice.interventions = kInterventions;
+    intervene.choice.interventions = study_interventions(intervene.run, observer);
     intervene.trace = settings.analyses;
     outcome.interventions = run_interventions(*alone, intervene, intervening);
   });

@@ -48,7 +48,6 @@ class Transformer::PartLoader {
   }
 
   StateSpace state_space(const SsdShape& shape) const {
-    backend_.require_ssd();
     return {.projection = linear({names_.ssd_in, names_.ssd_fc_d}),
             .convolution = convolution(shape.K),
             .weights = {.dt_bias = backend_.make_vector(tensor(names_.ssd_dt_bias)),

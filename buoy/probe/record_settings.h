@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "buoy/base/types.h"
+#include "buoy/compute/attention.h"
 #include "buoy/io/json_fwd.h"
 
 namespace buoy {
@@ -28,6 +29,10 @@ std::vector<Index> parse_layers(std::string_view text, Index count);
 // Throws UsageError naming the first of the layers that a model of `count` does not have.
 void check_layers(std::span<const Index> layers, Index count);
 
+// "energy", "magnitude".
+std::string_view name_of(Implicit implicit);
+Implicit parse_implicit(std::string_view text);  // throws UsageError
+
 // Received attention of the steps averaged over heads only, or of every head too.
 enum class HeadDetail { kAveraged, kPerHead };
 
@@ -43,6 +48,7 @@ struct RecordSettings {
   // How far keys turn from one recorded step to the next, where every pass computes all rows anew. Holds the
   // keys of a step meanwhile, 4·L·N·Hkv·D bytes a sequence.
   bool keys = false;
+  Implicit implicit = Implicit::kEnergy;  // what stands for attention in layers that have none
 };
 
 // For a trace's header.

@@ -107,6 +107,7 @@ std::span<const TraceArray> trace_arrays() {
       {"finished_cosine_means", "LHN", in_finished<&FinishedRecord::cosine_means>, kAlways, kNothingMore,
        kZero},
       {"finished_norm_means", "LHN", in_finished<&FinishedRecord::norm_means>, kAlways, kNothingMore, kSame},
+      {"finished_recency_means", "LHN", in_finished<&FinishedRecord::recency_means>, kIfAsked, kShare, kSame},
       {"finished_flow", "LRR", in_finished<&FinishedRecord::flow>, kAlways, kRowsSumToOneOrZero, kFlow},
   };
   return kArrays;

@@ -88,13 +88,14 @@ def main():
     p.add_argument("--layers", default="ssd,ssd,ssd")
     p.add_argument("--state", type=int, default=8)
     p.add_argument("--kernel", type=int, default=7)
+    p.add_argument("--vocabulary", type=int, default=96)
     p.add_argument("--seed", type=int, default=0)
     a = p.parse_args()
     layers = a.layers.split(",")
     config = dict(architectures=["BuoySsdMdmForMaskedLM"], model_type="buoy_ssd_mdm", hidden_size=32,
                   num_hidden_layers=len(layers), num_attention_heads=4, head_dim=8, state_size=a.state,
                   conv_kernel=a.kernel, layer_types=layers, intermediate_size=40, ssd_intermediate_size=36,
-                  vocab_size=96, max_position_embeddings=256, rms_norm_eps=1e-5, rope_theta=500000.0, mask_token_id=2,
+                  vocab_size=a.vocabulary, max_position_embeddings=256 if a.vocabulary < 1000 else 2048, rms_norm_eps=1e-5, rope_theta=500000.0, mask_token_id=2,
                   bos_token_id=0, eos_token_id=1, pad_token_id=3, tie_word_embeddings=False, torch_dtype="bfloat16")
     write_checkpoint(a.directory, config, np.random.default_rng(a.seed))
 

@@ -144,7 +144,6 @@ class CpuBackend : public Backend {
     });
   }
   void ssd(const SsdArgs& args, const Tensor& out) override { ssd_.run(args, out); }
-  void require_ssd() const override {}
 
   // Small layers are worked off tile by tile, each thread keeping its rows in cache from one end to the
   // other; in large ones the weights would not stay there, and operation by operation is faster. The bits are

@@ -180,7 +180,6 @@ class ReferenceBackend : public Backend {
     reference_convolve(x, convolution, lengths, out);
   }
   void ssd(const SsdArgs& args, const Tensor& out) override { reference_ssd(args, out); }
-  void require_ssd() const override {}
 
   void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override {
     for (Index r = 0; r < conditional.rows(); ++r) guide_row(conditional, unconditional, scale, r);
