@@ -155,14 +155,15 @@ TEST(Qk, StateSpaceLayersHaveRecencyAsTheirThirdFactor) {
     return std::ranges::any_of(
         all, [&](const Measurement& m) { return m.quantity == quantity && m.layer == layer; });
   };
-  EXPECT_TRUE(has("attribution_covariance", 0) && has("attribution_covariance", 1));
-  EXPECT_FALSE(has("attribution_recency", 0) || has("attribution_recency", 1));
-  trace.header.mixers = {MixerKind::kSsd, MixerKind::kAttention};
+  EXPECT_TRUE(has("attribution_covariance", 0) && has("attribution_covariance", 2));
+  EXPECT_FALSE(has("attribution_recency", 0) || has("attribution_recency", 2));
+  trace.header.mixers.assign(4, MixerKind::kAttention);
+  trace.header.mixers[0] = MixerKind::kSsd;
   trace.finished.recency_means.assign(trace.finished.score_means.size(), 0.5f);
   EXPECT_TRUE(has("attribution_recency", 0) && has("delta_recency", 0));
   EXPECT_FALSE(has("attribution_covariance", 0));
-  EXPECT_TRUE(has("attribution_covariance", 1));
-  EXPECT_FALSE(has("attribution_recency", 1));
+  EXPECT_TRUE(has("attribution_covariance", 2));
+  EXPECT_FALSE(has("attribution_recency", 2));
 }
 
 }  // namespace

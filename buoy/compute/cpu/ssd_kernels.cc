@@ -9,8 +9,9 @@
 #define HWY_TARGET_INCLUDE "buoy/compute/cpu/ssd_kernels.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
+// clang-format off: it must come after them
 #include <hwy/contrib/math/math-inl.h>
+// clang-format on
 
 #include "buoy/compute/cpu/simd_math-inl.h"
 
