@@ -24,7 +24,7 @@ for model in mini-mdm mini-arm states; do
   files=()
   for trace in "$work/$model-traces"/*.npz; do
     matrices=$work/$(basename "$trace" .npz)_attentions.npz
-    run "$buoy" export "$trace" -o "$matrices"
+    run "$buoy" export "$trace" --model "$path" -o "$matrices"
     files+=("$trace" "$matrices")
   done
   echo "== $model"

@@ -269,6 +269,30 @@ TEST(SsdHiddenKeys, GiveNothingToOthersAndKeepTheirOwnRow) {
   }
 }
 
+// A head that forgets gives far keys next to nothing, but ratios of that are measured.
+TEST(SsdFarKeys, ReceiveLittleToTheLastDigits) {
+  SsdProblem p({300, 1, 8, 8, 0});
+  p.request.matrix = false;
+  p.request.rows = {0};
+  p.request.key_groups.assign(300, -1);
+  for (std::size_t j = 100; j < 110; ++j) p.request.key_groups[j] = 0;
+  for (std::size_t j = 140; j < 150; ++j) p.request.key_groups[j] = 1;
+  p.request.query_groups.assign(300, -1);
+  p.request.query_groups[0] = 0;
+  p.request.group_count = 1;
+  const AttentionStats want = run(*make_reference_backend(), p, &p.request).stats;
+  EXPECT_LT(want.key_mass[0], 1e-10f);
+  EXPECT_GT(want.key_mass[1], 1e-28f);
+  EXPECT_LT(want.key_mass[1], 1e-3f * want.key_mass[0]);
+  for (NamedBackend& b : ssd_backends()) {
+    SCOPED_TRACE(b.name);
+    const AttentionStats got = run(*b.backend, p, &p.request).stats;
+    for (std::size_t g = 0; g < 2; ++g) EXPECT_NEAR(got.key_mass[g] / want.key_mass[g], 1, 1e-4);
+    for (std::size_t j = 100; j < 150; ++j)
+      EXPECT_NEAR(got.column_sums[j] / want.column_sums[j], 1, 1e-4) << j;
+  }
+}
+
 TEST(SsdBatches, ASequenceKnowsNothingOfItsNeighbours) {
   const SsdProblem p({130, 2, 6, 8});
   for (NamedBackend& b : ssd_backends()) {

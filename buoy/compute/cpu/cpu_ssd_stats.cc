@@ -14,10 +14,11 @@ std::size_t cell(Index count) {
   return static_cast<std::size_t>(count);
 }
 
-// A state whose keys cannot receive more than this of any row is not looked at.
-constexpr double kNegligible = 1e-16;
-// What a row leaves out of far keys may be this much of it altogether.
-constexpr double kLeftOut = 1e-9;
+// Ratios of what far keys receive are measured too, however little it is. So only what float32 could hardly
+// hold is left out: a state whose keys cannot receive more than this of any row is not looked at,
+constexpr double kNegligible = 1e-35;
+// and what a row leaves out of far keys may be this much of it altogether.
+constexpr double kLeftOut = 1e-30;
 
 double inverse(double energy) {
   return energy == 0 ? 0 : 1 / energy;
