@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every number of buoy analyze against NumPy over the exported matrices, for the bundled pair, a model with experts and one in blocks.
+# Every number of buoy analyze against NumPy over the exported matrices, for the bundled pair, random models with experts, in blocks and with state
+# space layers.
 # usage: analyses_test.sh BUOY PYTHON
 set -euo pipefail
 buoy=$1
@@ -14,17 +15,19 @@ failed=0
 for kind in experts blocks; do
   "$python" -B "$root/tests/numpy/random_checkpoint.py" $kind "$root/models/mini-mdm" "$work/model-$kind"
 done
-for model in mini-mdm mini-arm experts blocks; do
+"$python" -B "$root/tests/numpy/make_ssd_checkpoint.py" "$work/model-states" --layers ssd,attention,ssd --vocabulary 2048
+cp "$root"/models/mini-mdm/tokenizer* "$work/model-states"
+for model in mini-mdm mini-arm experts blocks states; do
   settings=(--gen-length 16 --limit 2 --per-head --record received,flow,answer,qk,keys)
   name=$model
-  [ $model = mini-mdm ] && settings+=(--steps 16)
+  case $model in mini-mdm | states) settings+=(--steps 16) ;; esac
   [ $model = experts ] && settings=(--gen-length 8 --steps 6 --limit 2 --per-head --record received,flow,answer,qk,experts)
   [ $model = blocks ] && settings=(--gen-length 12 --limit 2 --per-head)
   [ -d "$work/model-$model" ] && name=$work/model-$model
-  run "$buoy" trace --model "$name" --data "$root/data/micro_study.jsonl" "${settings[@]}" -o "$work/$model"
-  run "$buoy" analyze "$work/$model" -o "$work/$model-tables"
+  run "$buoy" trace --model "$name" --data "$root/data/micro_study.jsonl" "${settings[@]}" -o "$work/$model-traces"
+  run "$buoy" analyze "$work/$model-traces" -o "$work/$model-tables"
   files=()
-  for trace in "$work/$model"/*.npz; do
+  for trace in "$work/$model-traces"/*.npz; do
     matrices=$work/$(basename "$trace" .npz)_attentions.npz
     run "$buoy" export "$trace" --model "$name" -o "$matrices"
     files+=("$trace" "$matrices")

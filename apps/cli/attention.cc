@@ -12,6 +12,7 @@
 #include "buoy/draw/figure.h"
 #include "buoy/engine/attention_view.h"
 #include "buoy/io/file.h"
+#include "buoy/probe/record_settings.h"
 #include "buoy/report/attention_figure.h"
 #include "buoy/text/terminal_text.h"
 
@@ -24,7 +25,7 @@ struct AttentionFlags {
   SamplerFlags sampler{32};
   Index layer = 0, top = 10;
   std::optional<Index> head, step;
-  std::string output;
+  std::string output, implicit = "energy";
 };
 
 void write(const AttentionView& view, const std::filesystem::path& directory) {
@@ -42,9 +43,12 @@ void attention_command(const AttentionFlags& options) {
   options.sampler.check_effects(*read_model_config(directory, options.model.family).family);
   const LoadedModel model = load(options.model);
   CommandObserver observer;
-  const AttentionView view =
-      view_attention(model, prompt.ids, options.sampler.settings(),
-                     {.layer = options.layer, .head = options.head, .step = options.step}, &observer);
+  const AttentionView view = view_attention(model, prompt.ids, options.sampler.settings(),
+                                            {.layer = options.layer,
+                                             .head = options.head,
+                                             .step = options.step,
+                                             .implicit = parse_implicit(options.implicit)},
+                                            &observer);
   std::printf("%s", for_terminal(describe(view, options.top)).c_str());
   if (options.output.empty()) return;
   write(view, options.output);
@@ -62,6 +66,9 @@ void add_attention(Command& command) {
   verb.option("--head", &options->head, "Head, from 0; default: the mean over heads").at_least(0);
   verb.option("--step", &options->step, "Before this step, from 0; default: the finished sequence")
       .at_least(0);
+  verb.option("--implicit", &options->implicit,
+              "What stands for attention in a state space layer (docs/ssd.md)")
+      .choices({"energy", "magnitude"});
   verb.option("--top", &options->top, "How many keys to list").between(1, 1000);
   options->sampler.add_to(verb);
   verb.option("-o,--output", &options->output,

@@ -104,7 +104,7 @@ Measured measure(const Model& model, const Pass& pass, Record record, int repeat
 // Multiplications and additions of a pass, two each. Queries that do not see all keys see about half of them.
 struct Operations {
   double products = 0;   // of the weights that a token goes through
-  double attention = 0;  // of queries, keys and values
+  double attention = 0;  // of queries, keys and values, or of states
   double all() const { return products + attention; }
 };
 
@@ -113,19 +113,22 @@ Operations operations(const ModelConfig& c, Index tokens, Index read) {
              R = static_cast<double>(read == 0 ? tokens : std::min(read, tokens));
   const auto width = static_cast<double>(c.E), Q = static_cast<double>(c.H * c.D),
              KV = static_cast<double>(c.Hkv * c.D);
-  const auto layers = static_cast<double>(c.L);
-  const double before = width * (Q + 2 * KV);
   const double attention = 2 * N * N * Q * (c.mask == Mask::kFull ? 1 : 0.5);
-  double after = 0;
+  double before = 0, mixing = 0, after = 0;
   for (Index l = 0; l < c.L; ++l) {  // of the last layer only the rows that are read
-    double feed = 3 * width * static_cast<double>(c.F);
+    const bool ssd = c.layer(l).mixer == MixerKind::kSsd;
+    const auto S = static_cast<double>(ssd ? c.H * c.ssd->n : 0);
+    // A state space mixer: its state is written and read both ways, apart from what is close by.
+    before += N * width * (Q + 2 * (ssd ? S : KV));
+    mixing += ssd ? 4 * N * S * static_cast<double>(c.D) : attention;
+    double feed = 3 * width * static_cast<double>(c.mlp(l));
     if (c.layer(l).feed_forward == FeedForwardKind::kExperts) {
       const ExpertShape& e = *c.experts;
       feed = width * static_cast<double>(e.count + 3 * (e.rule.active * e.F + e.shared_F));
     }
     after += (l + 1 == c.L ? R : N) * (Q * width + feed);
   }
-  return {2 * (layers * N * before + after + R * width * static_cast<double>(c.V)), 2 * layers * attention};
+  return {2 * (before + after + R * width * static_cast<double>(c.V)), 2 * mixing};
 }
 
 // All parameters, and those that one token goes through.
@@ -211,6 +214,7 @@ void bench_command(const BenchFlags& options) {
   ModelConfig config = make_shape(options.shape);
   if (options.layers > 0) config.L = options.layers;
   if (config.experts) config.experts->layers.resize(static_cast<std::size_t>(config.L), true);
+  if (config.ssd) config.ssd->layers.resize(static_cast<std::size_t>(config.L), true);
   const auto too_long = std::ranges::max(options.tokens);
   if (too_long > config.context)
     fail_usage("--tokens {}: the shape's context is {}", too_long, config.context);

@@ -13,7 +13,8 @@ constexpr Index kAnyLayer = Index{1} << 20;  // the model's own number is checke
 
 void RecordFlags::add_to(Verb& verb) {
   const std::string group = "Recording";
-  verb.option("--record", &statistics, "What of every step: received, flow, answer, qk, keys, experts, or none")
+  verb.option("--record", &statistics,
+              "What of every step: received, flow, answer, qk, keys, experts, or none")
       .split_at(',')
       .choices({"received", "flow", "answer", "qk", "keys", "experts", "none"})
 
@@ -23,6 +24,9 @@ void RecordFlags::add_to(Verb& verb) {
       .group(group);
   verb.option("--layers", &layers, "all, or a list such as 0,4-7").group(group);
   verb.flag("--per-head", &per_head, "Keep the received attention of every head at every step").group(group);
+  verb.option("--implicit", &implicit, "What stands for attention in state space layers (docs/ssd.md)")
+      .choices({"energy", "magnitude"})
+      .group(group);
 }
 
 RecordSettings RecordFlags::settings() const {
@@ -39,7 +43,8 @@ RecordSettings RecordFlags::settings() const {
           .answer_rows = wants("answer"),
           .qk = wants("qk"),
           .keys = wants("keys"),
-          .experts = wants("experts")};
+          .experts = wants("experts"),
+          .implicit = parse_implicit(implicit)};
 }
 
 void DataFlags::add_to(Verb& verb, const std::string& format_names) {

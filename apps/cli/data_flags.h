@@ -13,8 +13,9 @@ struct RecordFlags {
   std::string steps = "all", layers = "all";
   std::vector<std::string> statistics = {"received", "flow", "answer", "qk"};
   bool per_head = false;
+  std::string implicit = "energy";
 
-  // Adds --record-steps, --layers, --record and --per-head.
+  // Adds --record-steps, --layers, --record, --per-head and --implicit.
   void add_to(Verb& verb);
   // Throws UsageError.
   RecordSettings settings() const;

@@ -149,8 +149,9 @@ void write_finished(const Model& model, const Trace& trace, const Plan& plan, Np
     if (plan.heads == Heads::kEach) {
       add(layer_key(layer, "full_attention_heads"), {c.H, N, N}, stats.matrix);
     }
-    add(layer_key(layer, "query_states"), {c.H, N, c.D}, stats.query_states);
-    add(layer_key(layer, "key_states"), {c.Hkv, N, c.D}, stats.key_states);
+    const Index state = c.layer(layer).mixer == MixerKind::kSsd ? c.ssd->n : c.D;
+    add(layer_key(layer, "query_states"), {c.H, N, state}, stats.query_states);
+    add(layer_key(layer, "key_states"), {c.Hkv, N, state}, stats.key_states);
   });
   run_pass(model, trace.tokens, trace.header.mask, tap);
 }

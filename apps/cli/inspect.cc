@@ -71,6 +71,18 @@ std::string describe_experts(const ExpertShape& e) {
       dense > 0 ? fmt::format("; {} of {} layers without", dense, e.layers.size()) : "");
 }
 
+// "state space in 9 layers (state 32, convolution 7, MLP 496), attention in 3, 7, 11".
+std::string describe_mixers(const ModelConfig& c) {
+  std::vector<Index> attention;
+  for (Index l = 0; l < c.L; ++l) {
+    if (c.layer(l).mixer == MixerKind::kAttention) attention.push_back(l);
+  }
+  return fmt::format(
+      "state space in {} layers (state {}, convolution {}, MLP {}), {}", c.L - std::ssize(attention),
+      c.ssd->n, c.ssd->K, c.ssd->F,
+      attention.empty() ? "no attention" : fmt::format("attention in {}", fmt::join(attention, ", ")));
+}
+
 void print_table(const ModelConfig& c, const WeightReport& weights, const MemoryNeeds& needs,
                  std::size_t files) {
   const auto row = [](std::string_view name, const std::string& value) {
@@ -82,6 +94,7 @@ void print_table(const ModelConfig& c, const WeightReport& weights, const Memory
   row("mask", describe_mask(c));
   row("sampler", std::string(name_of(c.family->sampler)));
   row("layers", fmt::format("{}", c.L));
+  if (c.ssd) row("mixers", describe_mixers(c));
   row("width", c.F > 0 ? fmt::format("{}, MLP {}", c.E, c.F) : fmt::format("{}", c.E));
   row("heads", fmt::format("{} of {}, {} for keys and values{}", c.H, c.D, c.Hkv,
                            c.qk_norm ? "; RMS norm of queries and keys" : ""));
@@ -129,6 +142,10 @@ Json as_json(const ModelConfig& c, const WeightReport& weights, const MemoryNeed
   json["key_heads"] = c.Hkv;
   json["head_size"] = c.D;
   json["mlp"] = c.F;
+  if (c.ssd) {
+    json["ssd"] = {{"state", c.ssd->n}, {"kernel", c.ssd->K}, {"mlp", c.ssd->F}};
+    for (Index l = 0; l < c.L; ++l) json["ssd"]["mixers"].push_back(name_of(c.layer(l).mixer));
+  }
   json["vocabulary"] = c.V;
   json["context"] = c.context;
   json["eos_ids"] = c.eos_ids;

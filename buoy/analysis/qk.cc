@@ -1,5 +1,7 @@
 #include "buoy/analysis/qk.h"
 
+#include <cmath>
+
 #include "buoy/analysis/mean.h"
 #include "buoy/analysis/received.h"
 
@@ -20,19 +22,42 @@ double advantage(std::span<const float> values, std::span<const char> inside) {
 }
 
 struct Sums {
-  Mean score, cosine, norm, total, angle, scale, covariance;
+  Mean score, cosine, norm, total, angle, scale;
+  Mean third;    // covariance, or recency
+  Mean recency;  // advantage
 };
 
-void emit_layer(Measurements& out, Index layer, const Sums& sums) {
+// Both kinds of parts.
+void add_parts(Sums& sums, const auto& parts, double third) {
+  sums.total.add(parts.total);
+  sums.angle.add(parts.angle);
+  sums.scale.add(parts.scale);
+  sums.third.add(third);
+}
+
+// Of one head, `row` counting layers and heads.
+ScoreFactors factors_of(const Trace& trace, Index row) {
+  const FinishedRecord& finished = trace.finished;
+  const Index N = trace.N();
+  return {.scores = row_of(finished.score_means, row, N),
+          .norms = row_of(finished.norm_means, row, N),
+          .cosines = row_of(finished.cosine_means, row, N),
+          .recencies = finished.recency_means.empty() ? std::span<const float>()
+                                                      : row_of(finished.recency_means, row, N)};
+}
+
+void emit_layer(Measurements& out, Index layer, MixerKind mixer, const Sums& sums) {
+  const bool ssd = mixer == MixerKind::kSsd;
   const auto mean = [&](const char* quantity, const Mean& of) {
     emit(out, {.quantity = quantity, .layer = layer}, of);
   };
   mean("delta_score", sums.score);
   mean("delta_cosine", sums.cosine);
   mean("delta_norm", sums.norm);
+  if (ssd) mean("delta_recency", sums.recency);
   mean("attribution_angle", sums.angle);
   mean("attribution_scale", sums.scale);
-  mean("attribution_covariance", sums.covariance);
+  mean(ssd ? "attribution_recency" : "attribution_covariance", sums.third);
   mean("attribution_total", sums.total);
   const auto share = [&](const char* quantity, const Mean& part) {
     if (sums.total.sum == 0) return;
@@ -40,7 +65,7 @@ void emit_layer(Measurements& out, Index layer, const Sums& sums) {
   };
   share("angle_share", sums.angle);
   share("scale_share", sums.scale);
-  share("covariance_share", sums.covariance);
+  share(ssd ? "recency_share" : "covariance_share", sums.third);
 }
 
 }  // namespace
@@ -70,28 +95,47 @@ Attribution attribute(std::span<const float> scores, std::span<const float> key_
           .covariance = covariance[1].value() - covariance[0].value()};
 }
 
+std::optional<LogAttribution> attribute_logs(const ScoreFactors& f, std::span<const Index> group) {
+  const std::vector<char> inside = membership(group, std::ssize(f.scores));
+  Mean angle[2], scale[2], recency[2];  // of the others, of the group
+  for (std::size_t j = 0; j < f.scores.size(); ++j) {
+    if (!(f.norms[j] > 0 && f.cosines[j] > 0 && f.recencies[j] > 0)) continue;
+    const int g = inside[j];
+    angle[g].add(std::log(double{f.cosines[j]}));
+    scale[g].add(std::log(double{f.norms[j]}));
+    recency[g].add(std::log(double{f.recencies[j]}));
+  }
+  if (angle[0].empty() || angle[1].empty()) return std::nullopt;
+  LogAttribution parts{.angle = angle[1].value() - angle[0].value(),
+                       .scale = scale[1].value() - scale[0].value(),
+                       .recency = recency[1].value() - recency[0].value()};
+  parts.total = parts.angle + parts.scale + parts.recency;
+  return parts;
+}
+
 Measurements qk(const Trace& trace, const AnalysisOptions& options) {
   Measurements out;
   const Index N = trace.N(), H = trace.H();
-  const FinishedRecord& finished = trace.finished;
   for (Index l = 0; l < trace.L(); ++l) {
     const std::vector<Index> anchors = finished_received(trace, l).anchors(options.anchors);
     if (anchors.empty() || std::ssize(anchors) == N) continue;
     const std::vector<char> inside = membership(anchors, N);
     Sums sums;
     for (Index h = 0; h < H; ++h) {
-      const auto scores = row_of(finished.score_means, l * H + h, N);
-      const auto key_norms = row_of(finished.key_norms, l * trace.Hkv() + key_head_of(trace, h), N);
-      const Attribution parts = attribute(scores, key_norms, anchors);
-      sums.score.add(advantage(scores, inside));
-      sums.cosine.add(advantage(row_of(finished.cosine_means, l * H + h, N), inside));
-      sums.norm.add(advantage(row_of(finished.norm_means, l * H + h, N), inside));
-      sums.total.add(parts.total);
-      sums.angle.add(parts.angle);
-      sums.scale.add(parts.scale);
-      sums.covariance.add(parts.covariance);
+      const ScoreFactors f = factors_of(trace, l * H + h);
+      sums.score.add(advantage(f.scores, inside));
+      sums.cosine.add(advantage(f.cosines, inside));
+      sums.norm.add(advantage(f.norms, inside));
+      if (trace.mixer(l) == MixerKind::kSsd) {
+        sums.recency.add(advantage(f.recencies, inside));
+        if (const auto parts = attribute_logs(f, anchors)) add_parts(sums, *parts, parts->recency);
+      } else {
+        const auto key_norms = row_of(trace.finished.key_norms, l * trace.Hkv() + key_head_of(trace, h), N);
+        const Attribution parts = attribute(f.scores, key_norms, anchors);
+        add_parts(sums, parts, parts.covariance);
+      }
     }
-    emit_layer(out, trace.layers[l], sums);
+    emit_layer(out, trace.layers[l], trace.mixer(l), sums);
   }
   return out;
 }

@@ -109,5 +109,62 @@ TEST(Qk, WithoutAnchorsOrWithoutOthersThereIsNothingToCompare) {
   EXPECT_FALSE(qk(trace, {.anchors = {.rule = AnchorRule::kTopK, .k = 23}}).empty());
 }
 
+struct Factors {
+  std::vector<float> scores = std::vector<float>(6, 0.1f), norms = std::vector<float>(6, 2.0f),
+                     cosines = std::vector<float>(6, 0.5f), recencies = std::vector<float>(6, 0.1f);
+  const Index anchors[2] = {1, 4};
+  std::optional<LogAttribution> attribution() const {
+    return attribute_logs({scores, norms, cosines, recencies}, anchors);
+  }
+};
+
+TEST(LogAttribution, FindsNothingWhereAllKeysAreAlike) {
+  const LogAttribution parts = *Factors().attribution();
+  EXPECT_EQ(parts.total, 0);
+  EXPECT_EQ(parts.recency, 0);
+}
+
+TEST(LogAttribution, GivesEachFactorItsOwnLogarithm) {
+  Factors f;
+  f.recencies[1] = f.recencies[4] = 0.4f;  // four times the others
+  f.cosines[1] = 1;                        // twice, in one of two
+  f.norms[4] = 0.5f;                       // a quarter
+  const LogAttribution parts = *f.attribution();
+  EXPECT_NEAR(parts.recency, std::log(4), 1e-6);
+  EXPECT_NEAR(parts.angle, std::log(2) / 2, 1e-6);
+  EXPECT_NEAR(parts.scale, -std::log(4) / 2, 1e-6);
+  EXPECT_NEAR(parts.total, parts.angle + parts.scale + parts.recency, 1e-12);
+}
+
+TEST(LogAttribution, LeavesOutKeysThatReceiveNothing) {
+  Factors f;
+  f.recencies[0] = f.cosines[2] = 0;
+  EXPECT_EQ(f.attribution()->total, 0);
+  f.recencies[1] = f.recencies[4] = 0;
+  EXPECT_FALSE(f.attribution());
+}
+
+// Recency takes the place of covariance, in state space layers alone.
+TEST(Qk, StateSpaceLayersHaveRecencyAsTheirThirdFactor) {
+  Trace trace = uniform_trace({.L = 2});
+  spike_finished(trace, {6}, 0.5);
+  for (auto* means : {&trace.finished.score_means, &trace.finished.cosine_means, &trace.finished.norm_means})
+    std::ranges::fill(*means, 0.5f);
+  const auto has = [&](const char* quantity, Index layer) {
+    const Measurements all = qk(trace, {});
+    return std::ranges::any_of(
+        all, [&](const Measurement& m) { return m.quantity == quantity && m.layer == layer; });
+  };
+  EXPECT_TRUE(has("attribution_covariance", 0) && has("attribution_covariance", 2));
+  EXPECT_FALSE(has("attribution_recency", 0) || has("attribution_recency", 2));
+  trace.header.mixers.assign(4, MixerKind::kAttention);
+  trace.header.mixers[0] = MixerKind::kSsd;
+  trace.finished.recency_means.assign(trace.finished.score_means.size(), 0.5f);
+  EXPECT_TRUE(has("attribution_recency", 0) && has("delta_recency", 0));
+  EXPECT_FALSE(has("attribution_covariance", 0));
+  EXPECT_TRUE(has("attribution_covariance", 2));
+  EXPECT_FALSE(has("attribution_recency", 2));
+}
+
 }  // namespace
 }  // namespace buoy

@@ -118,7 +118,8 @@ void emit_top_kept(Measurements& out, const LayerSteps& at, const Tops& tops) {
 }
 
 void emit_proxy(Measurements& out, const LayerSteps& at, const Tops& tops) {
-  if (at.trace.steps.score_means.empty()) return;
+  // What a state space layer calls a score is a root of what the key receives: no proxy for it.
+  if (at.trace.steps.score_means.empty() || at.trace.mixer(at.l) == MixerKind::kSsd) return;
   const Tops proxies = by_score(at);
   StepMeans same, next;
   for (Index t = 0; t < at.trace.S(); ++t) {

@@ -67,6 +67,7 @@ void prepare_stats(const AttentionArgs& args, const AttentionSequence& s) {
   size(stats.cosine_means, want.qk_means, args.H * N);
   size(stats.norm_means, want.qk_means, args.H * N);
   size(stats.key_norms, want.qk_means, args.Hkv * N);
+  stats.recency_means.clear();
   size(stats.matrix, want.matrix, args.H * s.T * N);
   size(stats.query_states, want.states, args.H * s.T * args.D);
   size(stats.key_states, want.states, args.Hkv * N * args.D);
@@ -86,6 +87,7 @@ std::string_view first_nonfinite(const AttentionStats& stats) {
       {"cosine_means", &stats.cosine_means},
       {"norm_means", &stats.norm_means},
       {"key_norms", &stats.key_norms},
+      {"recency_means", &stats.recency_means},
       {"matrix", &stats.matrix},
       {"query_states", &stats.query_states},
       {"key_states", &stats.key_states}};

@@ -13,6 +13,10 @@ namespace buoy {
 
 inline constexpr int kMaxGroups = 32;
 
+// What the attention of a mixer without softmax is read from (ssd.h): M_ij² ÷ its row's sum, or |M_ij| ÷ its
+// row's sum. Attention itself has only one reading.
+enum class Implicit { kEnergy, kMagnitude };
+
 // What to measure of one sequence's attention in one layer. Everything is off by default. A is the attention
 // that was used: after mask and key bias, before head gain.
 struct AttentionRequest {
@@ -30,6 +34,7 @@ struct AttentionRequest {
   bool qk_means = false;      // column means of score, cosine and norm, and ‖k_j‖, O(N·D)
   bool matrix = false;        // the whole A; only under kMaxMatrixElements
   bool states = false;        // the queries and keys themselves, after rotation
+  Implicit implicit = Implicit::kEnergy;
 };
 
 // H·T·N of a full matrix may not pass this (1 GiB of float32).
@@ -52,6 +57,7 @@ struct AttentionStats {
   std::vector<float> cosine_means;      // [H, N]
   std::vector<float> norm_means;        // [H, N]
   std::vector<float> key_norms;         // [Hkv, N]
+  std::vector<float> recency_means;     // [H, N]  of state space mixers, with qk_means; empty of attention
   std::vector<float> matrix;            // [H, T, N]
   std::vector<float> query_states;      // [H, T, D]
   std::vector<float> key_states;        // [Hkv, N, D]

@@ -14,6 +14,7 @@
 
 #include "buoy/compute/attention.h"
 #include "buoy/compute/layer.h"
+#include "buoy/compute/ssd.h"
 #include "buoy/compute/tensor.h"
 #include "buoy/io/tensor_view.h"
 
@@ -71,7 +72,13 @@ class Backend {
   virtual void add_scaled_rows(const Tensor& x, std::span<const float> factors, std::span<const Index> rows,
                                const Tensor& out) = 0;
   virtual void attention(const AttentionArgs& args, const Tensor& out) = 0;  // out [ΣT, H·D]
-  // Waits for the statistics of an attention() with Delivery::kLater.
+  // out[i] = silu(bias + Σ_k weight[k]·x[i + k − K/2]), column by column; rows beyond the ends of their own
+  // sequence count 0. `lengths` are the sequences' rows, one after the other.
+  // By default these two run on the host's cores, and what they need and give travels (host_detour.cc).
+  virtual void convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
+                        const Tensor& out);
+  virtual void ssd(const SsdArgs& args, const Tensor& out);  // out [ΣT, H·P]
+  // Waits for the statistics of an attention() or ssd() with Delivery::kLater.
   virtual void settle() {}
 
   // A norm of whatever kind.
@@ -100,6 +107,10 @@ class Backend {
   virtual void synchronize() {}
   // Most bytes of tensors and scratch, weights apart, in use at once since the last call; 0: not counted.
   virtual Index take_peak_bytes() { return 0; }
+
+ private:
+  Backend& host();
+  std::unique_ptr<Backend> host_;  // made when it is first needed
 };
 
 // Plain loops with sums in double precision: the oracle the other backends are tested against.

@@ -78,6 +78,15 @@ void TimedBackend::leave_layer(const LayerOutput& layer, const Tensor& mixed, co
   timed("output and experts", [&] { inner_.leave_layer(layer, mixed, x); });
 }
 
+void TimedBackend::convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
+                            const Tensor& out) {
+  timed("convolve", [&] { inner_.convolve(x, convolution, lengths, out); });
+}
+
+void TimedBackend::ssd(const SsdArgs& args, const Tensor& out) {
+  timed("ssd", [&] { inner_.ssd(args, out); });
+}
+
 void TimedBackend::settle() {
   timed("settle", [&] { inner_.settle(); });
 }

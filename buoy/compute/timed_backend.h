@@ -48,6 +48,9 @@ class TimedBackend : public Backend {
   void add_scaled_rows(const Tensor& x, std::span<const float> factors, std::span<const Index> rows,
                        const Tensor& out) override;
   void attention(const AttentionArgs& args, const Tensor& out) override;
+  void convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
+                const Tensor& out) override;
+  void ssd(const SsdArgs& args, const Tensor& out) override;
   void leave_layer(const LayerOutput& layer, const Tensor& mixed, const Tensor& x) override;
   void settle() override;
   void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override;

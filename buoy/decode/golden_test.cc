@@ -75,9 +75,9 @@ TEST_P(Golden, ModelReproducesThePublicCode) {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const char* backend : {"reference", "cpu", "cpu-as-used", "cuda", "cuda-bf16"}) {
-    for (const char* model :
-         {"llada", "dream", "llama-gqa", "llama31-rope", "qwen2-tied", "qwen3", "a2d-qwen3", "a2d-qwen2",
-          "a2d-llama", "sdar", "stable-diffcoder", "fast-dllm-v2", "llada-moe", "llada2-moe"}) {
+    for (const char* model : {"llada", "dream", "llama-gqa", "llama31-rope", "qwen2-tied", "qwen3",
+                              "a2d-qwen3", "a2d-qwen2", "a2d-llama", "sdar", "stable-diffcoder",
+                              "fast-dllm-v2", "llada-moe", "llada2-moe", "ssd", "ssd-hybrid"}) {
       cases.push_back({model, backend});
     }
     cases.push_back({"open-dcoder", backend, "open-dcoder"});

@@ -44,7 +44,10 @@ class StepCatcher : public GenerationObserver {
 // Asks one layer for its whole matrix.
 class MatrixOfLayer : public Tap {
  public:
-  explicit MatrixOfLayer(Index layer) : layer_(layer) { request_.matrix = true; }
+  MatrixOfLayer(Index layer, Implicit implicit) : layer_(layer) {
+    request_.matrix = true;
+    request_.implicit = implicit;
+  }
   Plan plan(Index layer, Index) override { return {.request = layer == layer_ ? &request_ : nullptr}; }
   Next measured(Index, Index, const AttentionStats& stats) override {
     matrix = stats.matrix;
@@ -98,6 +101,8 @@ void check_settings(const AttentionViewSettings& settings, const ModelConfig& co
     }
   };
   check("layer", settings.layer, config.L);
+  if (settings.implicit != Implicit::kEnergy && config.layer(settings.layer).mixer == MixerKind::kAttention)
+    fail_usage("implicit has no effect: layer {} has attention of its own", settings.layer);
   if (settings.head) check("head", *settings.head, config.H);
   if (settings.step && *settings.step < 0) fail_usage("step is {}, expected 0 or more", *settings.step);
 }
@@ -153,7 +158,7 @@ AttentionView view_attention(const LoadedModel& model, const std::vector<TokenId
          std::min(kMaxViewTokens,
                   static_cast<Index>(std::sqrt(static_cast<double>(kMaxMatrixElements / config.H)))));
   }
-  MatrixOfLayer tap(settings.layer);
+  MatrixOfLayer tap(settings.layer, settings.implicit);
   const Index first = 0;  // a pass reads at least one row
   const ForwardSequence sequence{.ids = view.tokens, .read_rows = {&first, 1}, .mask = view.mask};
   model.model().forward({&sequence, 1}, &tap);

@@ -15,8 +15,9 @@ class RunObserver;
 
 struct AttentionViewSettings {
   Index layer = 0;
-  std::optional<Index> head;  // empty: the mean over heads
-  std::optional<Index> step;  // the sequence before this pass; empty: the finished one
+  std::optional<Index> head;              // empty: the mean over heads
+  std::optional<Index> step;              // the sequence before this pass; empty: the finished one
+  Implicit implicit = Implicit::kEnergy;  // of a layer without attention
 };
 
 // A sequence may have this many tokens: a matrix of four million cells is the most that can be looked at.

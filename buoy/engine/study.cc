@@ -30,8 +30,10 @@ void add_qk_example(const TracingModel& model, StudiedModel& studied) {
   if (studied.examples.empty() || studied.examples[0].N() > kMaxQkPositions) return;
   const Trace& trace = studied.examples[0];
   double best = 0;
-  Index layer = trace.layers[0], head = 0;
+  Index layer = -1, head = 0;
   for (Index l = 0; l < trace.L(); ++l) {
+    if (trace.mixer(l) != MixerKind::kAttention) continue;  // its scores decay besides
+    if (layer < 0) layer = trace.layers[static_cast<std::size_t>(l)];
     for (Index h = 0; h < trace.H(); ++h) {
       const Received received = finished_received(trace, l, h);
       const Index peak = largest_excess(received.share, received.null);
@@ -44,6 +46,7 @@ void add_qk_example(const TracingModel& model, StudiedModel& studied) {
       head = h;
     }
   }
+  if (layer < 0) return;
   studied.qk.push_back(record_qk(model.source().model, trace.tokens, trace.header.mask, layer, head));
 }
 
@@ -217,6 +220,20 @@ struct StudyParts {
   std::optional<IntervenedRun> interventions;
 };
 
+// Those that every model can be put through.
+std::vector<std::string> study_interventions(const RunSettings& run, RunObserver& observer) {
+  std::vector<std::string> wanted = kInterventions;
+  for (const NamedModel& model : read_models(run)) {
+    if (!model.config.ssd) continue;
+    const auto pins = [](const std::string& name) { return name.starts_with("pin-anchors"); };
+    if (std::erase_if(wanted, pins) > 0) {
+      observer.warn(fmt::format("no pin-anchors: {} has state space layers, in which no key can be pressed",
+                                model.name));
+    }
+  }
+  return wanted;
+}
+
 // Answers with and without passages, stress and interventions, each a run of its own that can be resumed.
 StudyParts run_parts(const Studying& study, std::span<const NamedModel> models, const std::string& kept) {
   const StudySettings& settings = study.settings;
@@ -241,7 +258,7 @@ StudyParts run_parts(const Studying& study, std::span<const NamedModel> models, 
   where_possible("interventions", study.observer, [&] {
     InterventionRunSettings intervene;
     intervene.run = part(settings, "interventions", limit);
-    intervene.choice.interventions = kInterventions;
+    intervene.choice.interventions = study_interventions(intervene.run, study.observer);
     intervene.trace = settings.analyses;
     parts.interventions = run_interventions(study.ranks, intervene, intervening);
   });

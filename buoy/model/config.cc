@@ -7,6 +7,7 @@
 
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
+#include "buoy/model/config_ssd.h"
 
 namespace buoy {
 namespace {
@@ -80,6 +81,10 @@ void check_required(const JsonObject& config, std::span<const RequiredSetting> r
            setting.value);
     }
   }
+}
+
+// Of families whose layers all have attention.
+void check_layer_types(const JsonObject& config) {
   const Json* kinds = config.find("layer_types");
   if (kinds == nullptr) return;
   if (!kinds->is_array()) fail("{}: \"layer_types\" is {}, expected a list", config.place(), kind_of(*kinds));
@@ -352,7 +357,9 @@ ModelConfig parse_model_config(const Json& json, const ConfigHints& hints, const
   model.told_family = !hints.family.empty();
   check_required(config, kRequiredOfAll);
   check_required(config, family.required);
+  if (family.ssd == nullptr) check_layer_types(config);
   read_sizes(config, model);
+  if (family.ssd != nullptr) model.ssd = read_ssd(config, *family.ssd, model);
   read_switches(config, model);
   read_rope(config, model);
   read_block(config, model);

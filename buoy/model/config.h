@@ -30,6 +30,15 @@ struct ExpertShape {
   bool in_layer(Index l) const { return layers[static_cast<std::size_t>(l)]; }
 };
 
+// The state space mixers of the layers that have them.
+struct SsdShape {
+  Index n = 0, K = 0;        // size of a head's state, width of the convolution (odd)
+  Index F = 0;               // MLP width of those layers
+  std::vector<bool> layers;  // [L] which have them
+
+  bool in_layer(Index l) const { return layers[static_cast<std::size_t>(l)]; }
+};
+
 struct ModelConfig {
   const Family* family = nullptr;
   bool told_family = false;  // by the user, and not by config.json
@@ -48,6 +57,7 @@ struct ModelConfig {
   float clip_qkv = 0;      // bound of queries, keys and values, after their norm; 0: none
   double query_scale = 1;  // queries times this; scores are divided by √D besides
   std::optional<ExpertShape> experts;
+  std::optional<SsdShape> ssd;
   std::optional<TokenId> mask_id;
   std::optional<TokenId> end_of_turn;
   std::vector<TokenId> eos_ids;  // of config.json and generation_config.json, sorted, each once
@@ -56,8 +66,14 @@ struct ModelConfig {
   LayerShape layer(Index l) const {
     LayerShape shape = family->layer;
     if (experts && experts->in_layer(l)) shape.feed_forward = FeedForwardKind::kExperts;
+    if (ssd && ssd->in_layer(l)) {
+      shape.mixer = MixerKind::kSsd;
+      shape.positions = PositionKind::kNone;
+    }
     return shape;
   }
+  // The MLP width of layer l, where it is dense.
+  Index mlp(Index l) const { return ssd && ssd->in_layer(l) ? ssd->F : F; }
   Index rotated() const { return rotary == 0 ? D : rotary; }
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "buoy/model/family_ssd.h"
+
 namespace buoy {
 namespace {
 
@@ -340,6 +342,8 @@ constexpr Family kFamilies[] = {
     llada_moe(),
     fast_dllm(),
     stable_diffcoder(),
+    ssd_mdm(
+        masked(kLlama, {"Buoy SSD", "buoy-ssd-mdm", "buoy_ssd_mdm", kSsdMdmNames}, SamplerKind::kLlada, 0)),
     masked(qwen2(), {.name = "Open-dCoder", .key = "open-dcoder"}, SamplerKind::kDream, 1),
 };
 
@@ -347,6 +351,10 @@ constexpr Family kFamilies[] = {
 
 std::string_view name_of(Writing writing) {
   return writing == Writing::kFillsMasks ? "masked diffusion" : "autoregressive";
+}
+
+std::string_view name_of(MixerKind mixer) {
+  return mixer == MixerKind::kAttention ? "attention" : "ssd";
 }
 
 std::string_view name_of(SamplerKind sampler) {

@@ -46,8 +46,8 @@ std::string_view name_of(SamplerKind sampler);
 // What a layer is made of. Each kind is a part: its weights in weights.cc, its loading in transformer.cc, its
 // work in compute/layer.h.
 enum class NormKind { kRms };                      // before the mixer, before the feed-forward and at the end
-enum class MixerKind { kAttention };               // how rows of a sequence come to know each other
-enum class PositionKind { kRotary };               // how the mixer knows where they stand
+enum class MixerKind { kAttention, kSsd };         // how rows of a sequence come to know each other
+enum class PositionKind { kRotary, kNone };        // how the mixer knows where they stand
 enum class FeedForwardKind { kSwiglu, kExperts };  // what every row goes through by itself
 struct LayerShape {
   NormKind norm;
@@ -55,6 +55,9 @@ struct LayerShape {
   PositionKind positions;
   FeedForwardKind feed_forward;
 };
+
+// "attention", "ssd": as config.json and a trace spell it.
+std::string_view name_of(MixerKind mixer);
 
 // A setting of config.json that this engine can only honour at one value. Absent or null means that value.
 struct RequiredSetting {
@@ -88,6 +91,14 @@ struct ExpertKeys {
   std::string_view layers = {};                    // list: 0 where a layer is dense
 };
 
+// Where config.json keeps the sizes of state space mixers, and which layers have them. Such a family is
+// strict: tensors of a mixer that its layer does not have are refused.
+struct SsdKeys {
+  std::string_view state, kernel, mlp;
+  std::string_view layers;               // list of "ssd" and "attention", one for each layer
+  std::string_view mixer_parts[2] = {};  // what names of a mixer's tensors have in them
+};
+
 // Names of the weights; "{}" stands for the layer number, a second one for the expert's. Those that are empty
 // are not there.
 struct WeightNames {
@@ -98,6 +109,8 @@ struct WeightNames {
   std::string_view q_norm = {}, k_norm = {};
   std::string_view router = {}, router_bias = {}, expert_gate = {}, expert_up = {}, expert_down = {};
   std::string_view shared_gate = {}, shared_up = {}, shared_down = {};
+  std::string_view ssd_in = {}, ssd_conv = {}, ssd_dt_bias = {}, ssd_a_log = {}, ssd_fc_d = {}, ssd_d = {},
+                   ssd_norm = {}, ssd_out = {};
 };
 
 // Where blocks begin: with the sequence, or so that the first generated token begins one.
@@ -119,6 +132,7 @@ struct Family {
   Index logit_shift;  // row p − shift predicts position p; what is appended follows its row
   ConfigKeys keys;
   const ExpertKeys* experts = nullptr;  // null: none
+  const SsdKeys* ssd = nullptr;         // null: every layer has attention
   bool qkv_bias, qk_norm = false;
   double rms_epsilon, rope_theta;      // when config.json is silent, as the public code has it
   std::string_view mask_token = {};    // where config.json has no mask_token_id; empty: the tokenizer's own

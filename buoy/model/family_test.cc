@@ -68,6 +68,7 @@ TEST(Families, AreToldByTheirArchitecture) {
                       {"fast-dllm-v2", "fast-dllm-v2", Mask::blocks(8)},
                       {"llada-moe", "llada-moe", Mask::kFull},  // whose type is "llada"
                       {"llada2-moe", "llada2", Mask::blocks(32)},
+                      {"ssd", "buoy-ssd-mdm", Mask::kFull},
                       {"open-dcoder", "qwen2", Mask::kCausal}};
   for (const Row& row : rows) {
     const ModelConfig config = read_model_config(kGoldenModels / row.model);

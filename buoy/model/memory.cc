@@ -9,11 +9,14 @@ namespace buoy {
 MemoryNeeds estimate_memory(const ModelConfig& c, const WeightReport& weights, Index tokens) {
   constexpr Index kFloat = 4;
   const Index Q = c.H * c.D, KV = c.Hkv * c.D;
+  // Values, B, C and gates of a state space mixer.
+  const Index ssd_columns = c.ssd ? Q + 2 * c.H * c.ssd->n + 3 * c.H : 0;
   Index projections = c.V * c.E, idle = 0;
   for (Index l = 0; l < c.L; ++l) {
-    projections += c.E * (Q + 2 * KV) + Q * c.E;
-    if (c.layer(l).feed_forward == FeedForwardKind::kSwiglu) {
-      projections += 3 * c.E * c.F;
+    const LayerShape shape = c.layer(l);
+    projections += Q * c.E + c.E * (shape.mixer == MixerKind::kSsd ? ssd_columns : Q + 2 * KV);
+    if (shape.feed_forward == FeedForwardKind::kSwiglu) {
+      projections += 3 * c.E * c.mlp(l);
       continue;
     }
     const ExpertShape& experts = *c.experts;
@@ -22,9 +25,11 @@ MemoryNeeds estimate_memory(const ModelConfig& c, const WeightReport& weights, I
   }
   // Of experts a row has one at a time, in and out, and the scores of all.
   const Index expert_row = c.experts ? 2 * c.E + 3 * c.experts->F + c.experts->count : 0;
-  const Index widest = std::max(c.F, c.experts ? c.experts->shared_F : 0);
+  const Index widest = std::max({c.F, c.experts ? c.experts->shared_F : 0, c.ssd ? c.ssd->F : 0});
+  // What is projected, the same after convolution, and what is normed after mixing.
+  const Index ssd_row = c.ssd ? 2 * ssd_columns + Q : 0;
   // x, normed, qkv, attended, gate and up, gated; logits of every row at the end.
-  const Index row = 2 * c.E + (Q + 2 * KV) + Q + 3 * widest + expert_row + c.V;
+  const Index row = 2 * c.E + (Q + 2 * KV) + Q + 3 * widest + expert_row + ssd_row + c.V;
   MemoryNeeds needs;
   needs.tokens = tokens;
   needs.mapped_bytes = weights.bytes;

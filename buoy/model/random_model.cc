@@ -17,8 +17,11 @@ namespace {
 struct NamedShape {
   std::string_view name, model_type;
   Index L, E, H, Hkv, F, V, context;
-  Index D = 0;       // 0: E / H
-  Index rotary = 0;  // 0: D
+  Index D = 0;             // 0: E / H
+  Index rotary = 0;        // 0: D
+  Index state = 0;         // of state space mixers; 0: attention in all layers
+  Index attention_at = 0;  // where they are: every so-manieth layer has attention; 0: none
+  Index ssd_F = 0;
   Index experts = 0, active = 0, expert_F = 0, shared_F = 0, groups = 1, kept_groups = 1, dense_layers = 0;
 };
 constexpr NamedShape kShapes[] = {
@@ -60,6 +63,30 @@ constexpr NamedShape kShapes[] = {
      .dense_layers = 1},
     {"small", "llada", 24, 1024, 16, 16, 2816, 32000, 8192},
     {"mini", "llada", 8, 256, 8, 8, 704, 2048, 8192},
+    {"mini-mdm", "llada", 12, 192, 6, 6, 512, 2048, 32768},
+    {.name = "mini-ssm",
+     .model_type = "buoy_ssd_mdm",
+     .L = 12,
+     .E = 192,
+     .H = 6,
+     .Hkv = 6,
+     .F = 512,
+     .V = 2048,
+     .context = 32768,
+     .state = 32,
+     .ssd_F = 496},
+    {.name = "mini-hybrid",
+     .model_type = "buoy_ssd_mdm",
+     .L = 12,
+     .E = 192,
+     .H = 6,
+     .Hkv = 6,
+     .F = 512,
+     .V = 2048,
+     .context = 32768,
+     .state = 32,
+     .attention_at = 4,
+     .ssd_F = 496},
 };
 
 // A pattern this long repeats; no tensor of a layer starts at the same place of it as its neighbour.
@@ -79,6 +106,13 @@ ExpertShape make_experts(const NamedShape& shape, const Family& family) {
                    .bias = sigmoid,
                    .layers = std::vector<bool>(static_cast<std::size_t>(shape.L), true)};
   std::fill_n(made.layers.begin(), shape.dense_layers, false);
+  return made;
+}
+
+SsdShape make_ssd(const NamedShape& shape) {
+  SsdShape made{.n = shape.state, .K = 7, .F = shape.ssd_F};
+  for (Index l = 0; l < shape.L; ++l)
+    made.layers.push_back(shape.attention_at == 0 || l % shape.attention_at != shape.attention_at - 1);
   return made;
 }
 
@@ -113,6 +147,7 @@ ModelConfig make_shape(const std::string& name) {
   config.qkv_bias = family->qkv_bias;
   config.qk_norm = family->qk_norm;
   if (shape->experts > 0) config.experts = make_experts(*shape, *family);
+  if (shape->state > 0) config.ssd = make_ssd(*shape);
   if (family->writing == Writing::kFillsMasks) config.mask_id = 0;
   return config;
 }
@@ -125,7 +160,8 @@ RandomWeights::RandomWeights(const ModelConfig& config) {
         std::max(count, tensor.shape.size() == 1 ? longest : largest);
     shapes_.emplace(tensor.name, tensor.shape);
   }
-  ones_.assign(longest, 0x3f80);  // 1.0 in bf16
+  ones_.assign(longest, 0x3f80);         // 1.0 in bf16
+  small_steps_.assign(longest, 0xc0a0);  // -5.0: steps of 0.007
   noise_.resize(largest + kPattern);
   for (std::size_t i = 0; i < std::min(kPattern, noise_.size()); ++i) {
     const auto value = static_cast<float>((2 * uniform({.seed = 11}, i) - 1) * 0.0346);
@@ -139,6 +175,8 @@ TensorView RandomWeights::find(std::string_view name) const {
   check(found != shapes_.end(), "a random model has every tensor its family expects");
   const Shape& shape = found->second;
   const auto count = static_cast<std::size_t>(element_count(shape));
+  if (name.ends_with("dt_bias"))
+    return {DType::kBf16, shape, std::as_bytes(std::span(small_steps_).first(count))};
   if (shape.size() == 1) return {DType::kBf16, shape, std::as_bytes(std::span(ones_).first(count))};
   const std::size_t start = std::hash<std::string_view>{}(name) % kPattern;
   return {DType::kBf16, shape, std::as_bytes(std::span(noise_).subspan(start, count))};

@@ -9,19 +9,6 @@
 
 namespace buoy {
 
-// What a pass knows about its rows, and the activations it reuses from layer to layer.
-struct Transformer::Batch {
-  std::span<const ForwardSequence> sequences;
-  std::vector<TokenId> ids;      // of all sequences, one after the other
-  std::vector<Index> first_row;  // per sequence
-  std::vector<Index> positions;  // per row
-  std::vector<Index> read_rows;  // rows of the batch whose logits are wanted
-  bool only_read_rows = false;   // whether the residual stream has shrunk to those
-  Tensor qkv, attended;
-  std::vector<AttentionSequence> measured;  // the round of attention whose statistics are in `stats`
-  std::vector<AttentionStats> stats;
-};
-
 Transformer::Transformer(const std::filesystem::path& directory, Backend& backend,
                          const WarningSink& warnings, std::string_view family)
     : config_(read_model_config(directory, family)),
@@ -53,6 +40,10 @@ Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequ
   for (const ForwardSequence& s : sequences) {
     const bool placed = !s.positions.empty();
     const Index row = std::ssize(batch.ids), start = s.cache != nullptr && !placed ? s.cache->length : 0;
+    if (config_.ssd && s.mask.value_or(config_.mask) != Mask::kFull) {
+      fail("state space layers see their whole sequence, both ways: a mask ({}) has no meaning for them",
+           name_of(*s.mask));
+    }
     if (s.ids.empty()) fail("the sequence is empty, expected at least one token id");
     check_positions(s);
     const Index total = placed ? s.cache->length : start + std::ssize(s.ids);
@@ -73,9 +64,7 @@ Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequ
     }
     batch.first_row.push_back(row);
   }
-  const Index rows = std::ssize(batch.ids), Q = config_.H * config_.D;
-  batch.qkv = backend_.allocate_activations(rows, Q + 2 * config_.Hkv * config_.D);
-  batch.attended = backend_.allocate_activations(rows, Q);
+  batch.attended = backend_.allocate_activations(std::ssize(batch.ids), config_.H * config_.D);
   return batch;
 }
 
@@ -150,8 +139,9 @@ void Transformer::add_to_residual(Index depth, const Tensor& x, const Batch& bat
 
 // Runs what mixes the rows of a layer; its output has yet to be projected back.
 Tensor Transformer::mix(Index l, const Tensor& x, Batch& batch, Tap* tap) const {
-  const auto run = [&](const Attention& attention) { return attend(l, attention, x, batch, tap); };
-  return std::visit(run, layers_[static_cast<std::size_t>(l)].mixer);
+  const Mixer& mixer = layers_[static_cast<std::size_t>(l)].mixer;
+  if (const auto* attention = std::get_if<Attention>(&mixer)) return attend(l, *attention, x, batch, tap);
+  return scan(l, std::get<StateSpace>(mixer), x, batch, tap);
 }
 
 Tensor Transformer::attend(Index l, const Attention& attention, const Tensor& x, Batch& batch,
@@ -172,7 +162,10 @@ Tensor Transformer::attend(Index l, const Attention& attention, const Tensor& x,
     case PositionKind::kRotary:
       input.rotation.emplace(Rotation{rope_, D, Q + KV, batch.positions});
       break;
+    case PositionKind::kNone:
+      break;
   }
+  if (batch.qkv.empty()) batch.qkv = backend_.allocate_activations(x.rows(), Q + 2 * KV);
   backend_.enter_layer(input, x, batch.qkv);
 
   std::vector<AttentionSequence> parts;
@@ -198,50 +191,44 @@ Tensor Transformer::attend(Index l, const Attention& attention, const Tensor& x,
     }
     parts.push_back(part);
   }
-  const AttentionArgs args{.q = batch.qkv.col_range(0, Q),
-                           .H = config_.H,
-                           .Hkv = config_.Hkv,
-                           .D = D,
-                           .mask = config_.mask,
-                           .sequences = parts};
-  run_attention(l, args, batch, tap);
+  AttentionArgs args{
+      .q = batch.qkv.col_range(0, Q), .H = config_.H, .Hkv = config_.Hkv, .D = D, .mask = config_.mask};
+  const auto round = [&](std::span<const AttentionSequence> sequences, Delivery delivery) {
+    args.sequences = sequences;
+    args.delivery = delivery;
+    backend_.attention(args, batch.attended);
+  };
+  run_rounds(l, parts, round, batch, tap);
   return batch.attended;
 }
 
-// Runs the layer's attention, and again for the sequences whose tap asks for it. A tap that never asks is
+// Runs the layer's mixer, and again for the sequences whose tap asks for it. A tap that never asks is
 // handed its statistics after the layer: the device has work meanwhile.
-void Transformer::run_attention(Index l, const AttentionArgs& args, Batch& batch, Tap* tap) const {
-  if (tap == nullptr) {
-    backend_.attention(args, batch.attended);
-    return;
-  }
+void Transformer::run_rounds(Index l, std::span<const AttentionSequence> parts, const Round& round,
+                             Batch& batch, Tap* tap) const {
+  if (tap == nullptr) return round(parts, Delivery::kNow);
   std::vector<Index> pending = all_sequences(batch);
-  if (!tap->may_ask_again()) {
-    measure(l, args, pending, batch, *tap);
-    return;
-  }
+  if (!tap->may_ask_again()) return measure(l, parts, pending, round, batch, *tap);
   while (!pending.empty()) {
-    measure(l, args, pending, batch, *tap);
+    measure(l, parts, pending, round, batch, *tap);
     pending = hand_over(l, pending, batch, *tap);
   }
 }
 
-// One round of attention, as the tap plans it, for the sequences of these numbers.
-void Transformer::measure(Index l, AttentionArgs args, std::span<const Index> numbers, Batch& batch,
-                          Tap& tap) const {
+// One round, as the tap plans it, for the sequences of these numbers.
+void Transformer::measure(Index l, std::span<const AttentionSequence> parts, std::span<const Index> numbers,
+                          const Round& round, Batch& batch, Tap& tap) const {
   batch.stats.resize(numbers.size());
   batch.measured.clear();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const Tap::Plan plan = tap.plan(l, numbers[i]);
-    batch.measured.push_back(args.sequences[static_cast<std::size_t>(numbers[i])]);
+    batch.measured.push_back(parts[static_cast<std::size_t>(numbers[i])]);
     batch.measured.back().key_bias = plan.key_bias;
     batch.measured.back().head_gain = plan.head_gain;
     batch.measured.back().request = plan.request;
     batch.measured.back().stats = &batch.stats[i];
   }
-  args.sequences = batch.measured;
-  args.delivery = Delivery::kLater;
-  backend_.attention(args, batch.attended);
+  round(batch.measured, Delivery::kLater);
 }
 
 // Gives the tap what the last round measured; returns the sequences it wants again.

@@ -37,7 +37,13 @@ class Transformer : public Model {
     std::unique_ptr<Linear> qkv;
     std::optional<RmsNorm> query_norm, key_norm;
   };
-  using Mixer = std::variant<Attention>;
+  struct StateSpace {
+    std::unique_ptr<Linear> projection;  // E → values, B, C, both Δ, D
+    Convolution convolution;             // of values, B and C
+    SsdWeights weights;
+    RmsNorm norm;  // of all heads' outputs
+  };
+  using Mixer = std::variant<Attention, StateSpace>;
   struct Layer {
     Norm mixer_norm;
     Mixer mixer;
@@ -45,7 +51,19 @@ class Transformer : public Model {
     Norm feed_forward_norm;
     FeedForward feed_forward;
   };
-  struct Batch;
+  // What a pass knows about its rows, and the activations it reuses from layer to layer.
+  struct Batch {
+    std::span<const ForwardSequence> sequences;
+    std::vector<TokenId> ids;      // of all sequences, one after the other
+    std::vector<Index> first_row;  // per sequence
+    std::vector<Index> positions;  // per row
+    std::vector<Index> read_rows;  // rows of the batch whose logits are wanted
+    bool only_read_rows = false;   // whether the residual stream has shrunk to those
+    Tensor qkv, attended;
+    Tensor gated, convolved, mixed;           // of state space mixers
+    std::vector<AttentionSequence> measured;  // the round of attention whose statistics are in `stats`
+    std::vector<AttentionStats> stats;
+  };
   class PartLoader;
 
   void load(const TensorFinder& find);
@@ -53,8 +71,13 @@ class Transformer : public Model {
   Batch make_batch(std::span<const ForwardSequence> sequences) const;
   Tensor mix(Index l, const Tensor& x, Batch& batch, Tap* tap) const;
   Tensor attend(Index l, const Attention& attention, const Tensor& x, Batch& batch, Tap* tap) const;
-  void run_attention(Index l, const AttentionArgs& args, Batch& batch, Tap* tap) const;
-  void measure(Index l, AttentionArgs args, std::span<const Index> numbers, Batch& batch, Tap& tap) const;
+  Tensor scan(Index l, const StateSpace& mixer, const Tensor& x, Batch& batch, Tap* tap) const;
+  // One round of a layer's mixer over some of the batch's sequences, into Batch::attended.
+  using Round = std::function<void(std::span<const AttentionSequence>, Delivery)>;
+  void run_rounds(Index l, std::span<const AttentionSequence> parts, const Round& round, Batch& batch,
+                  Tap* tap) const;
+  void measure(Index l, std::span<const AttentionSequence> parts, std::span<const Index> numbers,
+               const Round& round, Batch& batch, Tap& tap) const;
   std::vector<Index> hand_over(Index l, std::span<const Index> numbers, const Batch& batch, Tap& tap) const;
   static std::vector<Index> all_sequences(const Batch& batch);
   void hand_over_routing(Index l, const Routing& routing, const Batch& batch, Tap& tap) const;

@@ -1,4 +1,6 @@
 // From tensors to the parts of layers.
+#include <cmath>
+
 #include "buoy/base/error.h"
 #include "buoy/model/rope.h"
 #include "buoy/model/transformer.h"
@@ -24,7 +26,7 @@ class Transformer::PartLoader {
     const LayerShape shape = config_.layer(l_);
     return {.mixer_norm = norm(shape.norm, tensor(names_.attention_norm), config_, backend_),
             .mixer = mixer(shape),
-            .output = linear({names_.o}, biases({names_.o}, config_.output_bias)),
+            .output = output(shape.mixer),
             .feed_forward_norm = norm(shape.norm, tensor(names_.mlp_norm), config_, backend_),
             .feed_forward = feed_forward(shape.feed_forward)};
   }
@@ -34,8 +36,59 @@ class Transformer::PartLoader {
     switch (shape.mixer) {
       case MixerKind::kAttention:
         return attention(shape.positions);
+      case MixerKind::kSsd:
+        return state_space(*config_.ssd);
     }
     throw InternalError("a mixer of no kind");
+  }
+
+  std::unique_ptr<Linear> output(MixerKind mixer) const {
+    if (mixer == MixerKind::kSsd) return linear({names_.ssd_out});
+    return linear({names_.o}, biases({names_.o}, config_.output_bias));
+  }
+
+  StateSpace state_space(const SsdShape& shape) const {
+    return {.projection = linear({names_.ssd_in, names_.ssd_fc_d}),
+            .convolution = convolution(shape.K),
+            .weights = {.dt_bias = backend_.make_vector(tensor(names_.ssd_dt_bias)),
+                        .a_log = decays(),
+                        .skip = backend_.make_vector(tensor(names_.ssd_d))},
+            .norm = {backend_.make_vector(tensor(names_.ssd_norm)), config_.rms_epsilon}};
+  }
+
+  // exp(A_log) multiplies Δ: where it overflows, a step of 0 would decay by NaN.
+  Tensor decays() const {
+    const Tensor logs = backend_.make_vector(tensor(names_.ssd_a_log));
+    for (const float value : host_copy(logs)) {
+      if (!std::isfinite(std::exp(value))) {
+        fail("\"{}\" holds {}: exp({}) is no finite decay in float32",
+             layer_tensor_name(names_.ssd_a_log, l_), value, value);
+      }
+    }
+    return logs;
+  }
+
+  // [columns, 1, K] → [K, columns].
+  Convolution convolution(Index K) const {
+    const TensorView weight = tensor(names_.ssd_conv);
+    const Index columns = weight.shape[0];
+    const std::vector<float> from =
+        host_copy(backend_.make_vector({weight.dtype, {columns * K}, weight.bytes}));
+    std::vector<float> turned(from.size());
+    for (Index c = 0; c < columns; ++c) {
+      for (Index k = 0; k < K; ++k)
+        turned[static_cast<std::size_t>(k * columns + c)] = from[static_cast<std::size_t>(c * K + k)];
+    }
+    const Tensor made = backend_.allocate(K, columns);
+    backend_.upload(turned, made);
+    return {.weight = made,
+            .bias = backend_.make_vector(find_(bias_name(layer_tensor_name(names_.ssd_conv, l_))))};
+  }
+
+  std::vector<float> host_copy(const Tensor& vector) const {
+    std::vector<float> values(static_cast<std::size_t>(vector.rows() * vector.cols()));
+    backend_.download(vector, values);
+    return values;
   }
 
   Attention attention(PositionKind positions) const {
@@ -69,9 +122,7 @@ class Transformer::PartLoader {
     Experts made{
         .router = linear({names_.router}), .bias = {}, .rule = shape.rule, .experts = {}, .shared = {}};
     if (shape.bias) {
-      const Tensor bias = backend_.make_vector(tensor(names_.router_bias));
-      made.bias.resize(static_cast<std::size_t>(shape.count));
-      backend_.download(bias, made.bias);
+      made.bias = host_copy(backend_.make_vector(tensor(names_.router_bias)));
     }
     for (Index e = 0; e < shape.count; ++e) {
       const auto one = [&](std::string_view pattern) { return find_(expert_tensor_name(pattern, l_, e)); };

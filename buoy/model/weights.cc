@@ -36,6 +36,13 @@ Index count_exponent_ones(std::span<const std::byte> bytes, Word exponent) {
   return count;
 }
 
+// In a family whose layers differ in their mixers, a tensor too many says that the list of layers is wrong.
+bool is_of_a_mixer(const std::string& name, const ModelConfig& config) {
+  if (config.family->ssd == nullptr) return false;
+  return std::ranges::any_of(config.family->ssd->mixer_parts,
+                             [&](std::string_view part) { return name.find(part) != name.npos; });
+}
+
 // Lists the tensors of one layer, part by part.
 class PartTensors {
  public:
@@ -64,15 +71,17 @@ class PartTensors {
           add(names_.k_norm, {c_.D});
         }
         return add_projection(names_.o, c_.E, c_.H * c_.D, c_.output_bias);
+      case MixerKind::kSsd:
+        return add_ssd(*c_.ssd);
     }
   }
 
   void add_feed_forward(FeedForwardKind kind) {
     switch (kind) {
       case FeedForwardKind::kSwiglu:
-        add(names_.gate, {c_.F, c_.E});
-        add(names_.up, {c_.F, c_.E});
-        return add(names_.down, {c_.E, c_.F});
+        add(names_.gate, {c_.mlp(l_), c_.E});
+        add(names_.up, {c_.mlp(l_), c_.E});
+        return add(names_.down, {c_.E, c_.mlp(l_)});
       case FeedForwardKind::kExperts:
         return add_experts(*c_.experts);
     }
@@ -98,6 +107,19 @@ class PartTensors {
     add(names_.shared_gate, {experts.shared_F, c_.E});
     add(names_.shared_up, {experts.shared_F, c_.E});
     add(names_.shared_down, {c_.E, experts.shared_F});
+  }
+
+  void add_ssd(const SsdShape& ssd) {
+    const Index columns = c_.H * (c_.D + 2 * ssd.n);  // values, B, C
+    add(names_.ssd_in, {columns + 2 * c_.H, c_.E});
+    add(names_.ssd_conv, {columns, 1, ssd.K});
+    all_.push_back({bias_name(all_.back().name), {columns}});
+    add(names_.ssd_dt_bias, {2 * c_.H});
+    add(names_.ssd_a_log, {2 * c_.H});
+    add(names_.ssd_fc_d, {c_.H, c_.E});
+    add(names_.ssd_d, {c_.H});
+    add(names_.ssd_norm, {c_.H * c_.D});
+    add(names_.ssd_out, {c_.E, c_.H * c_.D});
   }
 
   const ModelConfig& c_;
@@ -164,7 +186,13 @@ WeightReport inspect_weights(const ModelConfig& config, const Checkpoint& checkp
     dtypes.insert(got->dtype);
   }
   for (const auto& [name, tensor] : checkpoint.tensors()) {
-    if (!known.contains(name)) report.unused.push_back(name);
+    if (known.contains(name)) continue;
+    if (is_of_a_mixer(name, config)) {
+      report.problems.push_back(
+          fmt::format("\"{}\" is there, but its layer's mixer has no such tensor", name));
+    } else {
+      report.unused.push_back(name);
+    }
   }
   report.dtypes.assign(dtypes.begin(), dtypes.end());
   return report;

@@ -80,6 +80,17 @@ std::vector<Index> chosen_layers(const RecordSettings& settings, Index L) {
   return layers;
 }
 
+std::string_view name_of(Implicit implicit) {
+  return implicit == Implicit::kEnergy ? "energy" : "magnitude";
+}
+
+Implicit parse_implicit(std::string_view text) {
+  for (const Implicit implicit : {Implicit::kEnergy, Implicit::kMagnitude}) {
+    if (text == name_of(implicit)) return implicit;
+  }
+  fail_usage("implicit is \"{}\", expected energy or magnitude", text);
+}
+
 Json to_json(const RecordSettings& settings) {
   Json json = {{"heads", settings.heads == HeadDetail::kPerHead ? "each" : "averaged"},
                {"received", settings.received},
@@ -93,6 +104,7 @@ Json to_json(const RecordSettings& settings) {
   } else {
     json["steps"] = settings.steps.list;
   }
+  if (settings.implicit != Implicit::kEnergy) json["implicit"] = name_of(settings.implicit);
   if (settings.layers.empty()) {
     json["layers"] = "all";
   } else {

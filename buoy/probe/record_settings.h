@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "buoy/base/types.h"
+#include "buoy/compute/attention.h"
 #include "buoy/io/json_fwd.h"
 
 namespace buoy {
@@ -28,6 +29,10 @@ std::vector<Index> parse_layers(std::string_view text, Index count);
 // Throws UsageError naming the first of the layers that a model of `count` does not have.
 void check_layers(std::span<const Index> layers, Index count);
 
+// "energy", "magnitude".
+std::string_view name_of(Implicit implicit);
+Implicit parse_implicit(std::string_view text);  // throws UsageError
+
 // Received attention of the steps averaged over heads only, or of every head too.
 enum class HeadDetail { kAveraged, kPerHead };
 
@@ -45,6 +50,7 @@ struct RecordSettings {
   bool keys = false;
   // Which experts every row goes to, in models that have any: 8·L·N·k bytes a step with k experts a row.
   bool experts = false;
+  Implicit implicit = Implicit::kEnergy;  // what stands for attention in layers that have none
 };
 
 // The layers to record of a model that has L, ascending. Throws UsageError as check_layers().

@@ -223,6 +223,10 @@ void Recorder::State::fold_finished(Index slot, const AttentionStats& stats) {
   append(finished.score_means, stats.score_means);
   append(finished.cosine_means, stats.cosine_means);
   append(finished.norm_means, stats.norm_means);
+  if (config.ssd) {  // attention forgets nothing by distance
+    const std::vector<float> ones(stats.score_means.size(), 1.0f);
+    append(finished.recency_means, stats.recency_means.empty() ? ones : stats.recency_means);
+  }
   check(std::ssize(finished.row_entropy) == (slot + 1) * config.H, "layers are measured once, in order");
 }
 
@@ -269,7 +273,7 @@ void Recorder::begin_pass(const RecordedPass& pass) {
   s.region_of.resize(s.tokens.size(), s.layout.regions.find(RegionKind::kAnswer));
   s.keep = pass.step && s.settings.steps.contains(*pass.step);
   s.stands = s.rows_add_up() || pass.rows == PassRows::kAddUp;
-  s.request = {};
+  s.request = {.implicit = s.settings.implicit};
   // Of rows that stand none may be missed.
   if (s.keep || s.stands) {
     if (s.settings.received || s.settings.flow) s.plan_columns(pass.read_rows);
@@ -321,7 +325,7 @@ void Recorder::begin_finished(std::span<const TokenId> tokens, std::span<const T
   s.read_rows.clear();
   s.finish_regions(eos);
   s.region_of = s.finished_regions.of;
-  s.request = {};
+  s.request = {.implicit = s.settings.implicit};
   s.plan_columns({});
   s.request.rows.resize(tokens.size());
   std::iota(s.request.rows.begin(), s.request.rows.end(), Index{0});
@@ -374,6 +378,8 @@ Trace Recorder::take() {
   trace.header.model_layers = s.config.L;
   if (s.config.experts) trace.header.experts = s.config.experts->count;
   trace.header.active_experts = s.active_experts();
+  for (Index l = 0; s.config.ssd && l < s.config.L; ++l)
+    trace.header.mixers.push_back(s.config.layer(l).mixer);
   trace.header.mask_id = s.config.mask_id;
   trace.tokens = std::move(s.tokens);
   trace.regions = std::move(s.finished_regions);

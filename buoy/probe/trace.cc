@@ -98,6 +98,7 @@ class Checker {
     if (trace_.H() < 1 || trace_.Hkv() < 1 || trace_.H() % trace_.Hkv() != 0) {
       fail("{}: {} heads share {} key heads, expected a multiple", place_, trace_.H(), trace_.Hkv());
     }
+    if (!trace_.header.mixers.empty()) size(trace_.header.mixers, "mixers", trace_.header.model_layers);
     size(trace_.token_texts, "token_texts", N);
     size(trace_.classes, "classes", N);
     size(trace_.regions.of, "regions", N);

@@ -27,6 +27,7 @@ struct TraceHeader {
   PassRows rows = PassRows::kAnew;
   Index H = 0, Hkv = 0, model_layers = 0;
   Index experts = 0, active_experts = 0;  // of a layer that has any; how many of them a row goes to
+  std::vector<MixerKind> mixers;          // [model_layers]; empty: attention in all of them
   std::optional<TokenId> mask_id;
   std::string settings = "{}";  // JSON: sampler, prompt template, what was recorded
   std::string sample;           // the dataset's id
@@ -89,7 +90,9 @@ struct FinishedRecord {
   std::vector<float> uniform_norm;                           // [L, Hkv] output_norm if attention were uniform
   std::vector<float> value_norms, key_norms;                 // [L, Hkv, N]
   std::vector<float> score_means, cosine_means, norm_means;  // [L, H, N]
-  std::vector<float> flow;  // [L, R, R] as in StepRecord, with the Tail apart
+  // The third factor of scores in layers with a state space mixer, 1 in others; empty where no layer has one.
+  std::vector<float> recency_means;  // [L, H, N]
+  std::vector<float> flow;           // [L, R, R] as in StepRecord, with the Tail apart
   // As in StepRecord; the last layer has one row. Empty where a model has no experts.
   std::vector<std::int32_t> experts;  // [L, N, X]
   std::vector<float> expert_weights;  // [L, N, X]
@@ -120,6 +123,12 @@ struct Trace {
   Index Hkv() const { return header.Hkv; }
   Index R() const { return regions.count(); }
   Index X() const { return header.active_experts; }
+
+  // What mixes recorded layer l.
+  MixerKind mixer(Index l) const {
+    const auto layer = static_cast<std::size_t>(layers[static_cast<std::size_t>(l)]);
+    return header.mixers.empty() ? MixerKind::kAttention : header.mixers[layer];
+  }
 
   // The class of position j before pass steps.steps[t]: masks are masks until they are filled.
   TokenClass class_at(Index t, Index j) const;

@@ -138,6 +138,7 @@ std::span<const TraceArray> trace_arrays() {
       {"finished_cosine_means", "LHN", in_finished<&FinishedRecord::cosine_means>, kAlways, kNothingMore,
        kZero},
       {"finished_norm_means", "LHN", in_finished<&FinishedRecord::norm_means>, kAlways, kNothingMore, kSame},
+      {"finished_recency_means", "LHN", in_finished<&FinishedRecord::recency_means>, kIfAsked, kShare, kSame},
       {"finished_flow", "LRR", in_finished<&FinishedRecord::flow>, kAlways, kRowsSumToOneOrZero, kFlow},
       {"finished_experts", "LNX", in_finished<&FinishedRecord::experts>, kIfAsked, kExpert, kGone},
       {"finished_expert_weights", "LNX", in_finished<&FinishedRecord::expert_weights>, kIfAsked, kNothingMore,

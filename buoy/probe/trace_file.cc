@@ -86,8 +86,25 @@ Json header_json(const Trace& trace) {
   if (h.mask_id) json["mask_id"] = *h.mask_id;
   if (h.correct) json["correct"] = *h.correct;
   if (h.experts > 0) json["experts"] = {{"count", h.experts}, {"active", h.active_experts}};
+  for (const MixerKind mixer : h.mixers) json["mixers"].push_back(name_of(mixer));
   write_what_kind_does_not_say(h, json);
   return json;
+}
+
+std::vector<MixerKind> read_mixers(const JsonObject& object) {
+  std::vector<MixerKind> mixers;
+  const Json* list = object.find("mixers");
+  if (list == nullptr) return mixers;
+  if (!list->is_array()) fail("{}: \"mixers\" is {}, expected a list", object.place(), kind_of(*list));
+  for (const Json& name : *list) {
+    const std::string text = name.is_string() ? name.get<std::string>() : std::string();
+    const MixerKind mixer = text == name_of(MixerKind::kSsd) ? MixerKind::kSsd : MixerKind::kAttention;
+    if (text != name_of(mixer)) {
+      fail("{}: \"mixers\" holds {}, expected \"attention\" or \"ssd\"", object.place(), name.dump());
+    }
+    mixers.push_back(mixer);
+  }
+  return mixers;
 }
 
 void read_header(const Json& json, const std::string& place, Trace& trace) {
@@ -106,6 +123,9 @@ void read_header(const Json& json, const std::string& place, Trace& trace) {
   h.H = read_count(object, "heads", 1, kMostHeads);
   h.Hkv = read_count(object, "key_heads", 1, kMostHeads);
   h.model_layers = read_count(object, "model_layers", 1, kMostLayers);
+  h.mixers = read_mixers(object);
+  if (!h.mixers.empty() && std::ssize(h.mixers) != h.model_layers)
+    fail("{}: \"mixers\" has {} names, expected {}", place, h.mixers.size(), h.model_layers);
   trace.prompt_length = read_count(object, "prompt_length", 0, kMostPositions);
   if (const Json* settings = object.find("settings")) h.settings = settings->dump();
   h.sample = object.string("sample");

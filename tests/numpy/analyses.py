@@ -206,6 +206,9 @@ def qk(sample):
         others = np.setdiff1d(np.arange(sample.N), found)
         if len(found) == 0 or len(others) == 0:
             continue
+        if sample.mixer(i) == "ssd":
+            yield from qk_of_states(sample, i, layer, found, others)
+            continue
         advantage, parts = [], []
         for h in range(sample.H):
             q, k = sample.q[i][h], sample.k[i][sample.kv(h)]
@@ -221,6 +224,26 @@ def qk(sample):
             yield name, layer, -1, "", value, total[3]
         for name, value in zip(["angle", "scale", "covariance", "total"], total / sample.H):
             yield f"attribution_{name}", layer, -1, "", value
+
+
+def qk_of_states(sample, i, layer, found, others):
+    """The factors of a state space layer: the score from the matrix, the others as recorded."""
+    names = ["score", "cosine", "norm", "recency"]
+    advantage, parts = [], []
+    for h in range(sample.H):
+        factors = [sample.trace[f"finished_{name}_means"][i, h].astype(np.float64) for name in names]
+        advantage.append([m[found].mean() - m[others].mean() for m in factors])
+        logs = np.log(factors)
+        parts.append([m[found].mean() - m[others].mean() for m in logs])
+    for name, value in zip(names, np.mean(advantage, axis=0)):
+        yield f"delta_{name}", layer, -1, "", value
+    _, angle, scale, recency = np.sum(parts, axis=0)
+    total = angle + scale + recency
+    assert np.isclose(total, np.sum(parts, axis=0)[0], rtol=1e-4, atol=1e-4), "the decomposition is exact"
+    for name, value in [("angle_share", angle), ("scale_share", scale), ("recency_share", recency)]:
+        yield name, layer, -1, "", value, total
+    for name, value in [("angle", angle), ("scale", scale), ("recency", recency), ("total", total)]:
+        yield f"attribution_{name}", layer, -1, "", value / sample.H
 
 
 def attribute(s, scale, found, others):

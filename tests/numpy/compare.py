@@ -155,7 +155,9 @@ def compare_trace(comparison, sample):
     check("finished_received", [a.mean(axis=1) for a in sample.A], t["finished_received"])
     check("finished_row_entropy", rows_entropy, t["finished_row_entropy"])
     check("finished_flow", pooled(sample, "sum"), t["finished_flow"])
-    check("finished_key_norms", [np.linalg.norm(k, axis=-1) for k in sample.k], t["finished_key_norms"])
+    for i, k in enumerate(sample.k):
+        if sample.mixer(i) == "attention":
+            check("finished_key_norms", np.linalg.norm(k, axis=-1), t["finished_key_norms"][i])
     for s, matrices in enumerate(sample.steps):
         n = len(sample.step_tokens[s])
         check("step_tokens", sample.step_tokens[s], t["step_tokens"][s, :n])
@@ -175,6 +177,13 @@ def compare_trace(comparison, sample):
                 for name, means in step_means(sample, i, n).items():
                     check(name, means, t[name][s, i, :n])
     for i in range(len(sample.layers)):
+        if sample.mixer(i) == "ssd":
+            for h in range(sample.H):
+                others = sample.A[i][h] * (1 - np.eye(sample.N))
+                check("finished_score_means", np.sqrt(others.mean(axis=0)), t["finished_score_means"][i, h])
+                product = np.prod([t[f"finished_{x}_means"][i, h].astype(float) for x in ("norm", "cosine", "recency")], axis=0)
+                check("factors of a state space layer", product, t["finished_score_means"][i, h])
+            continue
         for h in range(sample.H):
             score = sample.q[i][h] @ sample.k[i][sample.kv(h)].T
             check("finished_score_means", column_means(sample, score), t["finished_score_means"][i, h])

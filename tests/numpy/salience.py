@@ -103,7 +103,7 @@ def salience(sample):
                 known = [head[s] for head in heads for s in chosen if head[s] is not None]
                 if known:
                     yield "top_kept", layer, -1, part, np.mean(known)
-        if "score_means" in t and not sample.is_null:
+        if "score_means" in t and not sample.is_null and sample.mixer(i) == "attention":
             proxies = []
             for s in range(S):
                 scores = t["score_means"][s, i, : len(sample.step_tokens[s])].astype(np.float64)

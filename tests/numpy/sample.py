@@ -40,6 +40,10 @@ class Sample:
         self.step_tokens = [d["sequence"] for d in data]
         self.steps = [[d[f"layer_{l}_attention_avg"].astype(np.float64) for l in self.layers] for d in data]
 
+    def mixer(self, i):
+        """Of recorded layer i: "attention" or "ssd"."""
+        return self.header["mixers"][self.layers[i]] if "mixers" in self.header else "attention"
+
     def kv(self, h):
         return h // (self.H // self.Hkv)
 

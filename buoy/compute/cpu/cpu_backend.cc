@@ -7,6 +7,7 @@
 #include "buoy/compute/backend.h"
 #include "buoy/compute/cpu/cpu_attention.h"
 #include "buoy/compute/cpu/cpu_linear.h"
+#include "buoy/compute/cpu/cpu_ssd.h"
 #include "buoy/compute/cpu/kernels.h"
 #include "buoy/compute/host_memory.h"
 #include "buoy/compute/logits.h"
@@ -26,6 +27,7 @@ class CpuBackend : public Backend {
       : options_(options),
         pool_(options.threads),
         attention_(pool_),
+        ssd_(pool_),
         scratch_(static_cast<std::size_t>(pool_.size())) {
     limit_instructions(options.instructions);
   }
@@ -122,6 +124,26 @@ class CpuBackend : public Backend {
   }
 
   void attention(const AttentionArgs& args, const Tensor& out) override { attention_.run(args, out); }
+
+  void convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
+                const Tensor& out) override {
+    const Index K = convolution.weight.rows();
+    std::vector<std::pair<Index, Index>> ends;  // of each row's sequence
+    for (const Index T : lengths)
+      ends.insert(ends.end(), static_cast<std::size_t>(T), {std::ssize(ends), std::ssize(ends) + T});
+    for_rows(x.rows(), [&](Index r) {
+      std::vector<const float*> rows, weights;
+      const auto [first, last] = ends[static_cast<std::size_t>(r)];
+      for (Index k = 0; k < K; ++k) {
+        const Index from = r + k - K / 2;
+        rows.push_back(from < first || from >= last ? nullptr : x.row<float>(from));
+        weights.push_back(convolution.weight.row<float>(k));
+      }
+      convolve_row(rows.data(), weights.data(), K, convolution.bias.row<float>(0), x.cols(),
+                   out.row<float>(r));
+    });
+  }
+  void ssd(const SsdArgs& args, const Tensor& out) override { ssd_.run(args, out); }
 
   // Small layers are worked off tile by tile, each thread keeping its rows in cache from one end to the
   // other; in large ones the weights would not stay there, and operation by operation is faster. The bits are
@@ -246,6 +268,7 @@ class CpuBackend : public Backend {
   HostPool memory_;
   ThreadPool pool_;
   CpuAttention attention_;
+  CpuSsd ssd_;
   TileMatmuls matmuls_;
   std::vector<std::vector<std::byte>> scratch_;  // per thread, for projections
 };

@@ -8,6 +8,7 @@
 #include "buoy/compute/host_memory.h"
 #include "buoy/compute/logits.h"
 #include "buoy/compute/reference/reference_attention.h"
+#include "buoy/compute/reference/reference_ssd.h"
 
 namespace buoy {
 namespace {
@@ -173,6 +174,12 @@ class ReferenceBackend : public Backend {
   }
 
   void attention(const AttentionArgs& args, const Tensor& out) override { reference_attention(args, out); }
+
+  void convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
+                const Tensor& out) override {
+    reference_convolve(x, convolution, lengths, out);
+  }
+  void ssd(const SsdArgs& args, const Tensor& out) override { reference_ssd(args, out); }
 
   void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override {
     for (Index r = 0; r < conditional.rows(); ++r) guide_row(conditional, unconditional, scale, r);
