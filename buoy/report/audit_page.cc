@@ -128,7 +128,7 @@ StudyFigure steps_figure(const AuditResult& result) {
                 .panels = {step_panel(result, "KL(exact ‖ cached), nats", "kl_step", 1),
                            step_panel(result, "Attention on stale keys (%)", "stale_mass_step", 100)}};
   std::string csv = figure_csv(curves);
-  return {.name = "audit_steps",
+  return {.name = "audit_passes",
           .figure = std::move(curves),
           .csv = std::move(csv),
           .caption =
