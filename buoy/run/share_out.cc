@@ -67,7 +67,11 @@ class HandOut {
 
 void agree(Ranks& ranks, const Json& own) {
   if (ranks.count() == 1) return;
-  if (!ranks.leads()) return ranks.send(0, own.dump());
+  if (!ranks.leads()) {
+    ranks.send(0, own.dump());
+    ranks.receive();  // or it would ask for work while others still say what they have
+    return;
+  }
   std::set<int> silent;
   for (const int other : ranks.others()) silent.insert(other);
   while (!silent.empty()) {
@@ -78,6 +82,7 @@ void agree(Ranks& ranks, const Json& own) {
       fail("rank {} has other inputs than rank 0: {} on rank {}", message.from, differences, message.from);
     }
   }
+  for (const int other : ranks.others()) ranks.send(other, "");
 }
 
 Json share(Ranks& ranks, const Json& from_lead) {

@@ -146,22 +146,46 @@ TEST(SharingOut, WithoutPiecesEndsAtOnce) {
   EXPECT_TRUE(shared_out({}, {}, given_up).empty());
 }
 
-TEST(SharingOut, RanksThatWouldWorkOnSomethingElseAreNamed) {
+// What rank 0 says when ranks 1 and 2 would work on these; "" when it finds nothing wrong. The first goes on
+// to its work.
+std::string agreement(const Json& lead_has, const Json& one_has, const Json& two_has) {
   Office office;
-  ThreadRanks lead(office, 0, 3), one(office, 1, 3), two(office, 2, 3);
-  const Json same = {{"data", {{"nq", "a1"}}}}, other = {{"data", {{"nq", "b2"}}}};
-  agree(one, same);
-  agree(two, same);
-  EXPECT_NO_THROW(agree(lead, same));
-  agree(one, same);
-  agree(two, other);
+  ThreadRanks lead(office, 0, 3);
+  const auto worker = [&office](int rank, const Json& own) {
+    return std::thread([&office, rank, own] {
+      ThreadRanks ranks(office, rank, 3);
+      try {
+        agree(ranks, own);
+        take_work(ranks, [](const std::string& piece) { return piece; });
+      } catch (const RankLost&) {
+      }
+    });
+  };
+  std::thread one = worker(1, one_has);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time to ask for work too early
+  std::thread two = worker(2, two_has);
+  std::string problem;
   try {
-    agree(lead, same);
-    FAIL() << "other data were accepted";
+    agree(lead, lead_has);
+    hand_out(lead, numbered(3), [](const std::string&) {});
   } catch (const Error& e) {
-    EXPECT_EQ(std::string(e.what()),
-              "rank 2 has other inputs than rank 0: /data/nq was \"a1\", now \"b2\" on rank 2");
+    problem = e.what();
+    lead.hang();
   }
+  one.join();
+  two.join();
+  return problem;
+}
+
+TEST(SharingOut, RanksThatWouldWorkOnSomethingElseAreNamed) {
+  const Json same = {{"data", {{"nq", "a1"}}}}, other = {{"data", {{"nq", "b2"}}}};
+  EXPECT_EQ(agreement(same, same, other),
+            "rank 2 has other inputs than rank 0: /data/nq was \"a1\", now \"b2\" on rank 2");
+}
+
+TEST(SharingOut, ARankThatIsAheadWaitsUntilAllHaveAgreed) {
+  const Json same = {{"data", {{"nq", "a1"}}}};
+  EXPECT_EQ(agreement(same, same, same), "");
 }
 
 }  // namespace
