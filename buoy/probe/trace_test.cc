@@ -39,6 +39,8 @@ class TraceFile : public testing::Test {
     path_ = directory_ / "t.npz";
     trace_ =
         record_masked(Subject("llada-moe"), {.heads = HeadDetail::kPerHead, .keys = true, .experts = true});
+    // Of state space layers, which no model has beside experts: every array is there once.
+    trace_.finished.recency_means.assign(trace_.finished.score_means.size(), 0.5f);
     trace_.header.model = "tiny";
     trace_.header.answers = {"a", "ü"};
     trace_.header.correct = false;
