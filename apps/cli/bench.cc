@@ -104,7 +104,7 @@ Measured measure(const Model& model, const Pass& pass, Record record, int repeat
 // Multiplications and additions of a pass, two each. Queries that do not see all keys see about half of them.
 struct Operations {
   double products = 0;   // of the weights that a token goes through
-  double attention = 0;  // of queries, keys and values, or of states
+  double attention = 0;  // of queries, keys and values
   double all() const { return products + attention; }
 };
 
@@ -113,14 +113,14 @@ Operations operations(const ModelConfig& c, Index tokens, Index read) {
              R = static_cast<double>(read == 0 ? tokens : std::min(read, tokens));
   const auto width = static_cast<double>(c.E), Q = static_cast<double>(c.H * c.D),
              KV = static_cast<double>(c.Hkv * c.D);
-  const double attention = 2 * N * N * Q * (c.mask == Mask::kFull ? 1 : 0.5);
-  double before = 0, mixing = 0, after = 0;
+  double before = 0, attention = 0, after = 0;
   for (Index l = 0; l < c.L; ++l) {  // of the last layer only the rows that are read
     const bool ssd = c.layer(l).mixer == MixerKind::kSsd;
     const auto S = static_cast<double>(ssd ? c.H * c.ssd->n : 0);
-    // A state space mixer: its state is written and read both ways, apart from what is close by.
     before += N * width * (Q + 2 * (ssd ? S : KV));
-    mixing += ssd ? 4 * N * S * static_cast<double>(c.D) : attention;
+    // A state is written and read both ways, apart from what is close by.
+    attention +=
+        ssd ? 4 * N * S * static_cast<double>(c.D) : 2 * N * N * Q * (c.mask == Mask::kFull ? 1 : 0.5);
     double feed = 3 * width * static_cast<double>(c.mlp(l));
     if (c.layer(l).feed_forward == FeedForwardKind::kExperts) {
       const ExpertShape& e = *c.experts;
@@ -128,7 +128,7 @@ Operations operations(const ModelConfig& c, Index tokens, Index read) {
     }
     after += (l + 1 == c.L ? R : N) * (Q * width + feed);
   }
-  return {2 * (before + after + R * width * static_cast<double>(c.V)), 2 * mixing};
+  return {2 * (before + after + R * width * static_cast<double>(c.V)), 2 * attention};
 }
 
 // All parameters, and those that one token goes through.

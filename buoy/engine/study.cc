@@ -214,16 +214,10 @@ void where_possible(const char* what, RunObserver& observer, const std::function
   }
 }
 
-struct StudyParts {
-  std::optional<EvaluatedRun> answers;
-  std::optional<StressedRun> stress;
-  std::optional<IntervenedRun> interventions;
-};
-
 // Those that every model can be put through.
-std::vector<std::string> study_interventions(const RunSettings& run, RunObserver& observer) {
+std::vector<std::string> study_interventions(std::span<const NamedModel> models, RunObserver& observer) {
   std::vector<std::string> wanted = kInterventions;
-  for (const NamedModel& model : read_models(run)) {
+  for (const NamedModel& model : models) {
     if (!model.config.ssd) continue;
     const auto pins = [](const std::string& name) { return name.starts_with("pin-anchors"); };
     if (std::erase_if(wanted, pins) > 0) {
@@ -233,6 +227,12 @@ std::vector<std::string> study_interventions(const RunSettings& run, RunObserver
   }
   return wanted;
 }
+
+struct StudyParts {
+  std::optional<EvaluatedRun> answers;
+  std::optional<StressedRun> stress;
+  std::optional<IntervenedRun> interventions;
+};
 
 // Answers with and without passages, stress and interventions, each a run of its own that can be resumed.
 StudyParts run_parts(const Studying& study, std::span<const NamedModel> models, const std::string& kept) {
@@ -258,7 +258,7 @@ StudyParts run_parts(const Studying& study, std::span<const NamedModel> models, 
   where_possible("interventions", study.observer, [&] {
     InterventionRunSettings intervene;
     intervene.run = part(settings, "interventions", limit);
-    intervene.choice.interventions = study_interventions(intervene.run, study.observer);
+    intervene.choice.interventions = study_interventions(models, study.observer);
     intervene.trace = settings.analyses;
     parts.interventions = run_interventions(study.ranks, intervene, intervening);
   });

@@ -26,6 +26,15 @@ Transformer::Transformer(const ModelConfig& config, const TensorFinder& find, Ba
 // What is kept of a sequence under a full mask goes by positions, and only there.
 void Transformer::check_positions(const ForwardSequence& s) const {
   const bool full = s.mask.value_or(config_.mask) == Mask::kFull;
+  if (config_.ssd && !full) {
+    fail("state space layers see their whole sequence, both ways: a mask ({}) has no meaning for them",
+         name_of(*s.mask));
+  }
+  if (config_.ssd && s.cache != nullptr) {
+    fail(
+        "state space layers keep no keys and values: a pass over some of the positions needs attention in "
+        "every layer");
+  }
   check((s.cache != nullptr && full) == !s.positions.empty(), "what is cached does not change");
   if (s.positions.empty()) return;
   check(s.positions.size() == s.ids.size(), "every id has its position");
@@ -40,10 +49,6 @@ Transformer::Batch Transformer::make_batch(std::span<const ForwardSequence> sequ
   for (const ForwardSequence& s : sequences) {
     const bool placed = !s.positions.empty();
     const Index row = std::ssize(batch.ids), start = s.cache != nullptr && !placed ? s.cache->length : 0;
-    if (config_.ssd && s.mask.value_or(config_.mask) != Mask::kFull) {
-      fail("state space layers see their whole sequence, both ways: a mask ({}) has no meaning for them",
-           name_of(*s.mask));
-    }
     if (s.ids.empty()) fail("the sequence is empty, expected at least one token id");
     check_positions(s);
     const Index total = placed ? s.cache->length : start + std::ssize(s.ids);

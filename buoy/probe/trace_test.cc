@@ -193,6 +193,22 @@ TEST_F(TraceFile, HoldsTheArraysOfTheTablesAndNoOther) {
   EXPECT_EQ(listed.size(), frame_arrays().size() + trace_arrays().size());
 }
 
+TEST_F(TraceFile, KeepsTheMixersOfLayersAndTheThirdFactorOfStateSpaces) {
+  const Trace trace = record_masked(Subject("ssd-hybrid"), {});
+  write_trace(path_, trace);
+  const Trace back = read_trace(path_);
+  using enum MixerKind;
+  EXPECT_EQ(back.header.mixers, (std::vector{kSsd, kAttention, kSsd}));
+  EXPECT_EQ(back.finished.recency_means, trace.finished.recency_means);
+  const Index each = back.H() * back.N();
+  for (Index i = 0; i < 3 * each; ++i) {
+    EXPECT_EQ(back.finished.recency_means[at(i)] == 1, back.mixer(i / each) == kAttention) << i;
+  }
+  write_trace(path_, record_masked(Subject("llada"), {}));
+  EXPECT_TRUE(read_trace(path_).header.mixers.empty());
+  EXPECT_TRUE(read_trace(path_).finished.recency_means.empty());
+}
+
 TEST_F(TraceFile, OfAModelWithoutExpertsHasNoneOfTheirArrays) {
   write_trace(path_, record_masked(Subject("llada"), {}));
   for (const auto& [name, array] : read_npz(path_)) EXPECT_EQ(name.find("expert"), name.npos) << name;
