@@ -142,7 +142,8 @@ InterventionPlan with_earlier(const InterventionPlan& plan, const InterventionCh
   std::vector<InterventionSettings> all = plan.settings;
   InterventionChoice earlier = choice;
   earlier.interventions.clear();
-  for (const auto& [name, ranked] : under.items()) {
+  for (const auto& entry : under.items()) {
+    const std::string& name = entry.key();
     const auto same = [&](const InterventionSettings& s) { return s.name() == name; };
     if (std::ranges::none_of(all, same)) earlier.interventions.push_back(name);
   }
