@@ -41,7 +41,7 @@ PostingSearch::PostingSearch(const Database& database) : database_(&database) {
     const std::string_view bytes = rows.text(1);
     std::vector<std::uint32_t> lengths(
         std::min(bytes.size() / sizeof(std::uint32_t), static_cast<std::size_t>(kBlockDocuments)));
-    std::memcpy(lengths.data(), bytes.data(), lengths.size() * sizeof(std::uint32_t));
+    if (!lengths.empty()) std::memcpy(lengths.data(), bytes.data(), lengths.size() * sizeof(std::uint32_t));
     std::vector<double>& weights = weights_[rows.integer(0)];
     for (const std::uint32_t length : lengths) {
       weights.push_back(kK1 * (1 - kB + kB * static_cast<double>(length) / mean_words_));

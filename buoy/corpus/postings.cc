@@ -69,8 +69,8 @@ std::vector<std::uint32_t>& PostingWriter::lengths(Index block) {
     Statement row(database_, "SELECT words FROM lengths WHERE block = ?1");
     if (row.bind({block}).step()) {
       const std::string_view bytes = row.text(0);
-      std::memcpy(found->second.data(), bytes.data(),
-                  std::min(bytes.size(), found->second.size() * sizeof(std::uint32_t)));
+      const std::size_t size = std::min(bytes.size(), found->second.size() * sizeof(std::uint32_t));
+      if (size > 0) std::memcpy(found->second.data(), bytes.data(), size);
     }
   }
   return found->second;
