@@ -57,7 +57,7 @@ figcaption { margin-top: .45rem; max-width: 48rem; white-space: pre-line; }
 .scroll { overflow-x: auto; margin-top: 1.2rem; max-width: 100%; }
 table { border-collapse: collapse; font-size: .9rem; line-height: 1.4; }
 caption { padding-bottom: .4rem; }
-caption span { display: block; position: sticky; left: 0; max-width: min(48rem, calc(100vw - 2.5rem)); }
+caption span { display: block; position: sticky; left: 0; max-width: min(48rem, calc(100vw - 3.5rem)); }
 th, td { padding: .35rem .8rem .35rem 0; text-align: left; vertical-align: baseline; border-bottom: 1px solid var(--line); }
 thead th { font-weight: 600; font-size: .84rem; border-bottom-color: var(--soft); vertical-align: bottom; }
 tbody th { font-weight: 400; min-width: 9rem; }
