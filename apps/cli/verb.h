@@ -23,6 +23,7 @@ void add_inspect(Command& command);
 void add_intervene(Command& command);
 void add_replay(Command& command);
 void add_score(Command& command);
+void add_serve(Command& command);
 void add_shuffle(Command& command);
 void add_stress(Command& command);
 void add_study(Command& command);
@@ -30,6 +31,7 @@ void add_table(Command& command);
 void add_tokenize(Command& command);
 void add_trace(Command& command);
 void add_verify(Command& command);
+void add_view(Command& command);
 void add_world(Command& command);
 
 }  // namespace buoy

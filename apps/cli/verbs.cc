@@ -45,6 +45,8 @@ void add_verbs(Command& command) {
   add_attention(command);
   add_tokenize(command);
   add_trace(command);
+  add_view(command);
+  add_serve(command);
   add_analyze(command);
   add_study(command);
   add_eval(command);

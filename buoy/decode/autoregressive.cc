@@ -13,6 +13,7 @@ struct Writer {
   Index number;
   Generation generation;
   KvCache cache;
+  Index limit = 0;  // tokens to write
   bool finished = false;
 };
 
@@ -61,7 +62,21 @@ void append_token(const AutoregressiveOptions& options, const Choice& choice, Wr
   g.confidence.push_back(0);
   commit(g, std::ssize(g.tokens) - 1, token, confidence);
   const Index written = std::ssize(g.tokens) - g.prompt_length;
-  writer.finished = written == options.max_new_tokens || std::ranges::count(options.stop_ids, token) > 0;
+  writer.finished = written >= writer.limit || std::ranges::count(options.stop_ids, token) > 0;
+}
+
+// What is to be changed before the next token. Where something was written, all rows are computed again.
+void change(const Model& model, const AutoregressiveOptions& options, GenerationObserver& observer,
+            Writer& writer) {
+  Generation& g = writer.generation;
+  const StepChange wanted = observer.before_step(writer.number, g);
+  apply_change(wanted,
+               {.first = g.prompt_length, .end = std::ssize(g.tokens), .V = model.config().V, .mask = {}}, g);
+  if (!wanted.write.empty()) writer.cache.length = 0;
+  if (wanted.steps_left) {
+    const Index written = std::ssize(g.tokens) - g.prompt_length;
+    writer.limit = std::min(options.max_new_tokens, written + *wanted.steps_left);
+  }
 }
 
 }  // namespace
@@ -88,7 +103,8 @@ std::vector<Generation> generate_autoregressive(const Model& model,
     }
     writers.push_back({.number = std::ssize(writers),
                        .generation = start_generation(prompt),
-                       .cache = model.make_cache(total)});
+                       .cache = model.make_cache(total),
+                       .limit = options.max_new_tokens});
     writers.back().generation.mask = model.config().mask;
   }
   while (true) {
@@ -102,6 +118,7 @@ std::vector<Generation> generate_autoregressive(const Model& model,
     std::vector<GenerationObserver::Pass> passes;
     for (std::size_t i = 0; i < active.size(); ++i) {
       Writer& w = *active[i];
+      if (observer != nullptr) change(model, options, *observer, w);
       const auto fresh = std::span(w.generation.tokens).subspan(static_cast<std::size_t>(w.cache.length));
       last_rows[i] = std::ssize(fresh) - 1;
       last_positions[i] = std::ssize(w.generation.tokens) - 1;
@@ -120,6 +137,8 @@ std::vector<Generation> generate_autoregressive(const Model& model,
     for (std::size_t i = 0; i < active.size(); ++i) {
       Generation& g = active[i]->generation;
       g.just_committed.clear();
+      const Proposal proposal{std::ssize(g.tokens), choices[i].token, choices[i].confidence};
+      if (observer != nullptr) observer->proposed(active[i]->number, {&proposal, 1});
       append_token(options, choices[i], *active[i]);
       if (observer != nullptr) observer->after_step(active[i]->number, g);
     }

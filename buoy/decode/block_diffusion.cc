@@ -27,7 +27,8 @@ struct BlockWriter {
   Index start = 0, end = 0;   // the block at hand
   Index last = 0;             // where the last block ends
   Index step = 0;             // passes that the block has had
-  std::vector<Index> quotas;  // of its passes, where a quota decides
+  Index block_steps = 0;      // passes of a block, where a quota decides
+  std::vector<Index> quotas;  // of its passes
   bool chains = false;        // the next pass is for the token after the block, which is full
   bool finished = false;
 
@@ -52,7 +53,7 @@ struct BlockSampler {
     const Index P = std::ssize(prompt), B = options.block_length;
     const Mask mask = block_mask(options, P);
     const bool chained = options.extent == BlockExtent::kChained;
-    BlockWriter w{.number = number};
+    BlockWriter w{.number = number, .block_steps = options.block_steps};
     w.last = options.extent == BlockExtent::kWholeBlocks ? round_up_to(P + options.gen_length, B)
              : chained                                   ? P / B * B + options.gen_length / B * B
                                                          : P + options.gen_length;
@@ -81,13 +82,46 @@ struct BlockSampler {
     w.end = mask.visible_keys(w.start, w.last);
     w.step = 0;
     w.chains = false;
-    const Index masks = std::ssize(open_masks(w, w.end)), S = options.block_steps;
-    w.quotas.clear();
-    if (options.quota == BlockQuota::kScheduled) w.quotas = scheduled_quotas(masks, S);
-    const Index shared = options.quota == BlockQuota::kOfMasks ? masks : options.block_length;
-    for (Index i = 0; i < S && options.quota != BlockQuota::kScheduled; ++i) {
-      w.quotas.push_back(even_quota(shared, S, i));
+    const Index masks = std::ssize(open_masks(w, w.end));
+    const Index shared = options.quota == BlockQuota::kOfLength ? options.block_length : masks;
+    w.quotas = quotas(shared, w.block_steps);
+  }
+
+  std::vector<Index> quotas(Index shared, Index S) const {
+    if (options.quota == BlockQuota::kScheduled) return scheduled_quotas(shared, S);
+    std::vector<Index> all;
+    for (Index i = 0; i < S; ++i) all.push_back(even_quota(shared, S, i));
+    return all;
+  }
+
+  static Index blocks_left(const BlockWriter& w) {
+    Index blocks = 1;
+    for (Index end = w.end; end < w.last; ++blocks) end = w.generation.mask.visible_keys(end, w.last);
+    return blocks;
+  }
+
+  // Where something was written, what is kept is computed again; masks that are left go over the steps left.
+  void change(BlockWriter& w) const {
+    if (observer == nullptr) return;
+    const StepChange wanted = observer->before_step(w.number, w.generation);
+    if (wanted.empty()) return;
+    Generation& g = w.generation;
+    ChangeLimits limits{.first = g.prompt_length, .end = w.end, .V = model.config().V, .mask = mask_id()};
+    apply_change({.write = wanted.write, .steps_left = wanted.steps_left}, limits, g);
+    limits.first = std::max(w.start, g.prompt_length);  // finished blocks are not filled again
+    apply_change({.remask = wanted.remask}, limits, g);
+    if (!wanted.write.empty()) w.cache.length = 0;
+    if (w.chains) w.chains = open_masks(w, w.end).empty();
+    Index steps = std::ssize(w.quotas) - w.step;
+    if (wanted.steps_left) {
+      const Index blocks = blocks_left(w);
+      w.block_steps = std::max<Index>(1, *wanted.steps_left / blocks);
+      steps = *wanted.steps_left - (blocks - 1) * w.block_steps;
     }
+    const Index masks = std::ssize(open_masks(w, w.end));
+    w.quotas.resize(at(std::min(w.step, std::ssize(w.quotas))));
+    for (const Index quota : quotas(masks, std::clamp<Index>(steps, 1, std::max<Index>(1, masks))))
+      w.quotas.push_back(quota);
   }
 
   std::vector<Index> open_masks(const BlockWriter& w, Index end) const {
@@ -281,7 +315,15 @@ struct BlockSampler {
     }
   }
 
-  void step(std::span<BlockWriter* const> writers) const {
+  void step(std::span<BlockWriter* const> all) const {
+    for (BlockWriter* w : all) {
+      change(*w);
+      // Someone may have written the block to its end.
+      while (!w->finished && !w->chains && next_masks(*w).empty()) advance(*w);
+    }
+    std::vector<BlockWriter*> writers;
+    std::ranges::copy_if(all, std::back_inserter(writers), [](const BlockWriter* w) { return !w->finished; });
+    if (writers.empty()) return;
     for (BlockWriter* w : writers) plan_pass(*w);
     const Tensor logits = run_pass(writers);
     Index row = 0;
@@ -289,6 +331,7 @@ struct BlockSampler {
       const Index rows = std::ssize(w->rows);
       std::vector<Proposal> chosen = propose(*w, logits.row_range(row, rows));
       row += rows;
+      if (observer != nullptr) observer->proposed(w->number, chosen);
       if (!w->chains) chosen = select(*w, std::move(chosen));
       for (const Proposal& p : chosen) commit(w->generation, p.position, p.token, p.confidence);
       if (observer != nullptr) observer->after_step(w->number, w->generation);

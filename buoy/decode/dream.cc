@@ -30,6 +30,11 @@ std::vector<Index> generated_positions(const Generation& g) {
   return positions;
 }
 
+// A pass of a block, the `step`-th of `steps`.
+struct StepOf {
+  Index step, steps;
+};
+
 struct DreamSampler {
   const Model& model;
   const DreamOptions& options;
@@ -98,9 +103,9 @@ struct DreamSampler {
 
   // p2: of all generated positions the least sure are masks after the step, fewer from step to step; those
   // that were masks and are not among them take what was proposed, the others keep their token.
-  void keep_surest(Generation& g, std::vector<Proposal> proposals, Index step) const {
+  void keep_surest(Generation& g, std::vector<Proposal> proposals, const StepOf& at_step) const {
     const TokenId mask = *model.config().mask_id;
-    const double left = 1 - static_cast<double>(step + 1) / static_cast<double>(options.steps);
+    const double left = 1 - static_cast<double>(at_step.step + 1) / static_cast<double>(at_step.steps);
     const auto open = static_cast<std::size_t>(static_cast<double>(proposals.size()) * left);
     std::ranges::stable_sort(proposals, {}, &Proposal::confidence);
     for (std::size_t i = 0; i < proposals.size(); ++i) {
@@ -129,26 +134,30 @@ struct DreamSampler {
     return most_confident(std::move(proposals), count);
   }
 
-  // One pass of a block, the `step`-th of `steps`, and what it fills.
-  struct StepOf {
-    Index step, steps;
-  };
-  void run_step(std::span<MaskedSample> samples, const StepOf& at_step, GenerationObserver* observer) const {
+  // The share of masks that a pass fills.
+  float flip_of(const StepOf& at_step) const {
     const std::vector<float> levels = noise_levels(at_step.steps, options.eps);
     const auto i = static_cast<std::size_t>(at_step.step);
-    const float flip = 1.0f - levels[i + 1] / levels[i];
+    return 1.0f - levels[i + 1] / levels[i];
+  }
+
+  // One pass of a block, its number `step`, of `steps` for each sample, and what it fills.
+  void run_step(std::span<MaskedSample> samples, Index step, std::span<const Index> steps,
+                GenerationObserver* observer) const {
     const Tensor logits = run_masked_pass(model, samples, 0, observer);
     Index row = 0;
     for (MaskedSample& sample : samples) {
+      const StepOf at_step{step, steps[static_cast<std::size_t>(sample.number)]};
       Generation& g = *sample.generation;
       const Index masks = std::ssize(sample.masks);
       std::vector<Proposal> proposals = propose(sample, logits.row_range(row, masks));
       row += masks;
+      if (observer != nullptr) observer->proposed(sample.number, proposals);
       if (options.alg == DreamAlgorithm::kP2) {
-        keep_surest(g, std::move(proposals), at_step.step);
+        keep_surest(g, std::move(proposals), at_step);
       } else {
         const bool last = at_step.step + 1 == at_step.steps;
-        for (const Proposal& p : select(sample, std::move(proposals), flip, last)) {
+        for (const Proposal& p : select(sample, std::move(proposals), flip_of(at_step), last)) {
           commit(g, p.position, p.token, p.confidence);
         }
       }
@@ -197,15 +206,25 @@ std::vector<Generation> generate_dream(const Model& model, std::span<const std::
   std::vector<ApproximateCache> caches = make_caches(model, options.cache, generations);
   const Index B = options.block_length > 0 ? options.block_length : options.gen_length;
   const Index steps = options.steps * B / options.gen_length;
+  // Of each sample, as if it had been so from the block's first pass on.
+  std::vector<Index> block_steps(generations.size(), steps);
   for (Index start = 0; start < options.gen_length; start += B) {
-    for (Index step = 0; step < steps; ++step) {
+    const Index blocks = (options.gen_length - start) / B;
+    std::vector<Index> steps_here = block_steps;
+    for (Index step = 0;; ++step) {
       std::vector<MaskedSample> samples;
       for (std::size_t i = 0; i < generations.size(); ++i) {
         Generation& g = generations[i];
         const BlockPlace place{
             .start = g.prompt_length + start, .end = g.prompt_length + start + B, .pass = step};
+        const StepChange change = change_masked(model, observer, static_cast<Index>(i), g);
         std::vector<Index> masks = masked_positions(g.tokens, mask, place.end);
-        if (masks.empty()) continue;
+        if (change.steps_left) {
+          block_steps[i] = std::max<Index>(1, *change.steps_left / blocks);
+          steps_here[i] = step + std::max<Index>(1, *change.steps_left - (blocks - 1) * block_steps[i]);
+        }
+        if (!change.empty()) steps_here[i] = std::max(steps_here[i], step + 1);
+        if (masks.empty() || step >= steps_here[i]) continue;
         if (options.alg == DreamAlgorithm::kP2) masks = generated_positions(g);
         samples.push_back({.number = static_cast<Index>(i),
                            .generation = &g,
@@ -214,7 +233,7 @@ std::vector<Generation> generate_dream(const Model& model, std::span<const std::
                            .place = place});
       }
       if (samples.empty()) break;
-      sampler.run_step(samples, {step, steps}, observer);
+      sampler.run_step(samples, step, steps_here, observer);
     }
   }
   return generations;

@@ -33,6 +33,27 @@ void commit(Generation& generation, Index position, TokenId token, double confid
   generation.confidence[at] = confidence;
 }
 
+void apply_change(const StepChange& change, const ChangeLimits& limits, Generation& generation) {
+  const auto open_again = [&](Index position, TokenId token) {
+    if (position < limits.first || position >= limits.end) {
+      fail_usage("position {} cannot be changed, expected {} to {}", position, limits.first, limits.end - 1);
+    }
+    const auto at = static_cast<std::size_t>(position - generation.prompt_length);
+    generation.tokens[static_cast<std::size_t>(position)] = token;
+    generation.commit_step[at] = kNotCommitted;
+    generation.confidence[at] = 0;
+  };
+  for (const auto& [position, token] : change.write) {
+    if (token < 0 || token >= limits.V || token == limits.mask)
+      fail_usage("token {} cannot be written, expected one of the vocabulary of {}", token, limits.V);
+    open_again(position, token);
+  }
+  if (!change.remask.empty() && !limits.mask) fail_usage("a model that appends has no masks to put back");
+  for (const Index position : change.remask) open_again(position, *limits.mask);
+  if (change.steps_left && *change.steps_left < 1)
+    fail_usage("steps_left is {}, expected at least 1", *change.steps_left);
+}
+
 Tap* begin_pass(GenerationObserver* observer, std::span<const GenerationObserver::Pass> passes) {
   if (observer == nullptr) return nullptr;
   if (observer->cancelled()) throw Cancelled();

@@ -1,6 +1,7 @@
 // One sample being generated: all the state that changes while a model writes.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,37 @@ Generation start_generation(std::span<const TokenId> prompt);
 
 // Writes a token and notes when (the step whose pass ran last) and how surely.
 void commit(Generation& generation, Index position, TokenId token, double confidence);
+
+// A token proposed for a position that may be filled, and how sure the sampler is of it.
+struct Proposal {
+  Index position = 0;
+  TokenId token = 0;
+  double confidence = 0;
+};
+
+// What who steers a generation changes between two steps.
+struct StepChange {
+  struct Written {
+    Index position = 0;
+    TokenId token = 0;
+    friend bool operator==(const Written&, const Written&) = default;
+  };
+  std::vector<Written> write = {};  // generated positions that hold these tokens from here on
+  std::vector<Index> remask = {};   // generated positions that are masks again
+  std::optional<Index> steps_left =
+      {};  // passes for all that is left, where a sampler counts them; at least 1
+  bool empty() const { return write.empty() && remask.empty() && !steps_left; }
+  friend bool operator==(const StepChange&, const StepChange&) = default;
+};
+
+// Writes and masks again. What is written so was committed by no step. `mask` is empty for a model that
+// appends. Throws UsageError for positions in [0, first) or from `end` on, for ids outside a vocabulary of V
+// and for masks where there are none.
+struct ChangeLimits {
+  Index first = 0, end = 0, V = 0;
+  std::optional<TokenId> mask = {};
+};
+void apply_change(const StepChange& change, const ChangeLimits& limits, Generation& generation);
 
 // Which stream of random draws each sample of a batch uses: first, first + 1, …, or one named for each. A
 // sample with the same stream gives the same result in any batch.
@@ -79,6 +111,13 @@ class GenerationObserver {
 
   // Called after a sample's step, when tokens, commit_step and steps are up to date.
   virtual void after_step(Index /*sample*/, const Generation& /*generation*/) {}
+
+  // Asked before every step what is to be changed before it; by LLaDA's and Dream's samplers once more after
+  // the last. May be asked more than once with the same number of steps; each answer counts.
+  virtual StepChange before_step(Index /*sample*/, const Generation& /*generation*/) { return {}; }
+
+  // Told what a pass proposes for the positions that it may fill, before any is committed.
+  virtual void proposed(Index /*sample*/, std::span<const Proposal> /*proposals*/) {}
 
   // Asked before every pass. True: the generation ends there, with Cancelled.
   virtual bool cancelled() const { return false; }

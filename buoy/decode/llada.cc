@@ -93,9 +93,10 @@ struct LladaSampler {
     return all;
   }
 
-  // What each step of a block may fill that has so many masks at its start.
-  std::vector<Index> quotas(Index masks) const {
-    const Index steps = steps_of_block(options);
+  // What each step of a block may fill that has so many masks at its start. With a threshold there is no
+  // quota, but a last step: a model that proposes the mask itself never fills it.
+  std::vector<Index> quotas(Index masks, Index steps) const {
+    if (options.threshold) return std::vector<Index>(static_cast<std::size_t>(masks), 0);
     if (options.quota == LladaQuota::kScheduled) return scheduled_quotas(masks, steps);
     std::vector<Index> all;
     for (Index i = 0; i < steps; ++i) all.push_back(even_quota(masks, steps, i));
@@ -109,6 +110,78 @@ struct LladaSampler {
     const Index sure = std::ranges::count_if(
         proposals, [&](const Proposal& p) { return p.confidence >= *options.threshold; });
     return most_confident(std::move(proposals), std::max<Index>(1, sure));
+  }
+};
+
+// A batch on its way through the blocks.
+struct LladaRun {
+  const LladaSampler& sampler;
+  GenerationObserver* observer;
+  std::vector<Generation>& generations;
+  std::vector<ApproximateCache> caches;
+  std::vector<Index> block_steps;          // [samples] passes of a block to come
+  Index b = 0;                             // the block at hand
+  std::vector<std::vector<Index>> quotas;  // [samples] of its passes
+
+  const LladaOptions& options() const { return sampler.options; }
+  Index filled() const { return std::min(options().gen_length, (b + 1) * options().block_length); }
+
+  void begin_block() {
+    quotas.clear();
+    for (std::size_t i = 0; i < generations.size(); ++i) {
+      // The prompt's own masks are filled with the first block.
+      const Generation& g = generations[i];
+      const Index at_start =
+          filled() - b * options().block_length + (b == 0 ? std::ssize(g.prompt_masks) : 0);
+      quotas.push_back(sampler.quotas(at_start, block_steps[i]));
+    }
+  }
+
+  // What someone changed: the masks that are left go over the steps that are left, or over the block's share
+  // of those that are left from now on.
+  void plan_again(std::size_t i, Index step, Index masks, const StepChange& change) {
+    const Index blocks = count_blocks(options()) - b;
+    Index steps = std::ssize(quotas[i]) - step;
+    if (change.steps_left) {
+      block_steps[i] = std::clamp<Index>(*change.steps_left / blocks, 1, options().block_length);
+      steps = *change.steps_left - (blocks - 1) * block_steps[i];
+    }
+    steps = std::clamp<Index>(steps, 1, std::max<Index>(1, masks));
+    quotas[i].resize(static_cast<std::size_t>(std::min(step, std::ssize(quotas[i]))));
+    for (const Index quota : sampler.quotas(masks, steps)) quotas[i].push_back(quota);
+  }
+
+  // The samples that take part in the block's pass number `step`.
+  std::vector<MaskedSample> samples_of(Index step) {
+    std::vector<MaskedSample> samples;
+    for (std::size_t i = 0; i < generations.size(); ++i) {
+      Generation& g = generations[i];
+      const StepChange change = change_masked(sampler.model, observer, static_cast<Index>(i), g);
+      std::vector<Index> masks =
+          masked_positions(g.tokens, *sampler.model.config().mask_id, g.prompt_length + filled());
+      if (!change.empty()) plan_again(i, step, std::ssize(masks), change);
+      if (masks.empty() || step >= std::ssize(quotas[i])) continue;
+      samples.push_back({.number = static_cast<Index>(i),
+                         .generation = &g,
+                         .masks = std::move(masks),
+                         .cache = caches.empty() ? nullptr : &caches[i],
+                         .place = {.start = g.prompt_length + b * options().block_length,
+                                   .end = g.prompt_length + filled(),
+                                   .pass = step}});
+    }
+    return samples;
+  }
+
+  void run_step(std::span<MaskedSample> samples, Index step) {
+    const auto proposals = sampler.propose_all(samples, observer);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      Generation& g = *samples[i].generation;
+      if (observer != nullptr) observer->proposed(samples[i].number, proposals[i]);
+      const Index quota = quotas[static_cast<std::size_t>(samples[i].number)][static_cast<std::size_t>(step)];
+      for (const Proposal& p : sampler.select(proposals[i], quota))
+        commit(g, p.position, p.token, p.confidence);
+      if (observer != nullptr) observer->after_step(samples[i].number, g);
+    }
   }
 };
 
@@ -163,46 +236,17 @@ std::vector<Generation> generate_llada(const Model& model, std::span<const std::
   std::vector<Generation> generations;
   for (const auto& prompt : prompts)
     generations.push_back(start_masked_generation(prompt, options.gen_length, mask));
-  std::vector<ApproximateCache> caches = make_caches(model, options.cache, generations);
-
-  for (Index b = 0; b < count_blocks(options); ++b) {
-    const Index filled = std::min(options.gen_length, (b + 1) * options.block_length);
-    const auto masks_of = [&](const Generation& g) {
-      return masked_positions(g.tokens, mask, g.prompt_length + filled);
-    };
-    // The prompt's own masks are filled with the first block.
-    const auto at_start = [&](const Generation& g) {
-      return filled - b * options.block_length + (b == 0 ? std::ssize(g.prompt_masks) : 0);
-    };
-    std::vector<std::vector<Index>> quotas;
-    for (const Generation& g : generations) quotas.push_back(sampler.quotas(at_start(g)));
+  LladaRun run{.sampler = sampler,
+               .observer = observer,
+               .generations = generations,
+               .caches = make_caches(model, options.cache, generations),
+               .block_steps = std::vector<Index>(generations.size(), steps_of_block(options))};
+  for (run.b = 0; run.b < count_blocks(options); ++run.b) {
+    run.begin_block();
     for (Index step = 0;; ++step) {
-      std::vector<MaskedSample> samples;
-      for (std::size_t i = 0; i < generations.size(); ++i) {
-        Generation& g = generations[i];
-        std::vector<Index> masks = masks_of(g);
-        // With a threshold too there is a last step: a model that proposes the mask itself never fills it.
-        const Index steps = options.threshold ? at_start(g) : std::ssize(quotas[i]);
-        if (masks.empty() || step >= steps) continue;
-        samples.push_back({.number = static_cast<Index>(i),
-                           .generation = &g,
-                           .masks = std::move(masks),
-                           .cache = caches.empty() ? nullptr : &caches[i],
-                           .place = {.start = g.prompt_length + b * options.block_length,
-                                     .end = g.prompt_length + filled,
-                                     .pass = step}});
-      }
+      std::vector<MaskedSample> samples = run.samples_of(step);
       if (samples.empty()) break;
-      const auto proposals = sampler.propose_all(samples, observer);
-      for (std::size_t i = 0; i < samples.size(); ++i) {
-        Generation& g = *samples[i].generation;
-        const auto& mine = quotas[static_cast<std::size_t>(samples[i].number)];
-        for (const Proposal& p :
-             sampler.select(proposals[i], options.threshold ? 0 : mine[static_cast<std::size_t>(step)])) {
-          commit(g, p.position, p.token, p.confidence);
-        }
-        if (observer != nullptr) observer->after_step(samples[i].number, g);
-      }
+      run.run_step(samples, step);
     }
   }
   return generations;

@@ -72,6 +72,19 @@ Tensor run_masked_pass(const Model& model, std::span<MaskedSample> samples, doub
   return conditional;
 }
 
+StepChange change_masked(const Model& model, GenerationObserver* observer, Index sample,
+                         Generation& generation) {
+  if (observer == nullptr) return {};
+  StepChange change = observer->before_step(sample, generation);
+  apply_change(change,
+               {.first = generation.prompt_length,
+                .end = std::ssize(generation.tokens),
+                .V = model.config().V,
+                .mask = model.config().mask_id},
+               generation);
+  return change;
+}
+
 std::vector<Proposal> most_confident(std::vector<Proposal> proposals, Index count) {
   std::ranges::stable_sort(proposals,
                            [](const Proposal& a, const Proposal& b) { return a.confidence > b.confidence; });

@@ -10,13 +10,6 @@
 
 namespace buoy {
 
-// A token proposed for a masked position, and how sure the sampler is of it.
-struct Proposal {
-  Index position = 0;
-  TokenId token = 0;
-  double confidence = 0;
-};
-
 // One sample's part in a step.
 struct MaskedSample {
   Index number = 0;  // which prompt
@@ -34,6 +27,11 @@ std::vector<Index> masked_positions(std::span<const TokenId> tokens, TokenId mas
 // someone watches or changes a pass with a cache: a trace has every row of every pass.
 Tensor run_masked_pass(const Model& model, std::span<MaskedSample> samples, double cfg_scale,
                        GenerationObserver* observer);
+
+// Asks the observer, which may be null, what to change before a sample's next step, and does it. Returns what
+// was changed.
+StepChange change_masked(const Model& model, GenerationObserver* observer, Index sample,
+                         Generation& generation);
 
 // The `count` most confident, lowest position first among equals; fewer when there are fewer.
 std::vector<Proposal> most_confident(std::vector<Proposal> proposals, Index count);

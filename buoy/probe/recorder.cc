@@ -366,9 +366,12 @@ void Recorder::routed(Index layer, const Tap::RoutedRows& routed) {
   }
 }
 
-Trace Recorder::take() {
-  State& s = *state_;
-  check(s.doing == State::Doing::kFinished, "the finished pass was recorded");
+const Trace* Recorder::last_step() const {
+  return state_->steps.empty() ? nullptr : &state_->steps.back();
+}
+
+Trace Recorder::frame() const {
+  const State& s = *state_;
   Trace trace;
   trace.header.writing = s.config.family->writing;
   trace.header.mask = s.config.mask;
@@ -381,12 +384,19 @@ Trace Recorder::take() {
   for (Index l = 0; s.config.ssd && l < s.config.L; ++l)
     trace.header.mixers.push_back(s.config.layer(l).mixer);
   trace.header.mask_id = s.config.mask_id;
+  trace.prompt_length = s.prompt_length();
+  trace.layers = s.layers;
+  return trace;
+}
+
+Trace Recorder::take() {
+  State& s = *state_;
+  check(s.doing == State::Doing::kFinished, "the finished pass was recorded");
+  Trace trace = frame();
   trace.tokens = std::move(s.tokens);
   trace.regions = std::move(s.finished_regions);
   trace.evidence = s.layout.evidence;
   trace.evidence.resize(trace.tokens.size(), 0);
-  trace.prompt_length = s.prompt_length();
-  trace.layers = s.layers;
   s.fill_steps(trace);
   if (s.settings.answer_rows) fill_answer(s.answer_rows, trace);
   trace.finished = std::move(s.finished);

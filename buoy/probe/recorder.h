@@ -55,6 +55,12 @@ class Recorder {
   bool wants_routing() const;
   void routed(Index layer, const Tap::RoutedRows& routed);
 
+  // The step that was recorded last, at its own length, without what only the next one tells
+  // (received_staying). nullptr: none was.
+  const Trace* last_step() const;
+  // What take() will say of the model, and the layers; no tokens, no records.
+  Trace frame() const;
+
   // The records, tokens, regions and evidence of a trace; who called knows the rest. Once, after the finished
   // pass.
   Trace take();

@@ -65,8 +65,10 @@ std::vector<TokenClass> classes_of(const TraceSource& source, const TraceExample
   return classify(source.tokenizer, tokens, role_ids(source.tokenizer, source.model.config()), origins);
 }
 
-void describe(const TraceSource& source, const TraceExample& example, const Generation& generation,
-              Trace& trace) {
+}  // namespace
+
+void describe_trace(const TraceSource& source, const TraceExample& example, const Generation& generation,
+                    Trace& trace) {
   TraceHeader& h = trace.header;
   h.buoy_version = source.buoy_version;
   h.model = source.name;
@@ -84,6 +86,8 @@ void describe(const TraceSource& source, const TraceExample& example, const Gene
   for (const TokenId id : trace.tokens) trace.token_texts.push_back(label_of(source.tokenizer, id));
   trace.classes = classes_of(source, example, trace.tokens);
 }
+
+namespace {
 
 // Keeps the queries and keys of one layer.
 class StatesTap : public Tap {
@@ -142,7 +146,7 @@ std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const
   for (std::size_t i = 0; i < recorders.size(); ++i) {
     samples.push_back(
         {.trace = recorders[i].take(), .generation = std::move(generations[i]), .dose = std::move(doses[i])});
-    describe(source, examples[i], samples.back().generation, samples.back().trace);
+    describe_trace(source, examples[i], samples.back().generation, samples.back().trace);
   }
   return samples;
 }

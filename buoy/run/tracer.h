@@ -60,6 +60,11 @@ struct TracedSample {
 std::vector<TracedSample> trace_batch(const TraceSource& source, std::span<const TraceExample> examples,
                                       SampleStreams streams);
 
+// What a trace says beside what its recorder knows: where it comes from, the answer, when each token was
+// written, texts and classes. trace.tokens are there.
+void describe_trace(const TraceSource& source, const TraceExample& example, const Generation& generation,
+                    Trace& trace);
+
 // Score, cosine and norm of every query and key of one head over a sequence of at most kMaxQkPositions
 // tokens.
 QkExample record_qk(const Model& model, std::span<const TokenId> tokens, const Mask& mask, Index layer,

@@ -1,0 +1,118 @@
+#include "buoy/decode/sampler_json.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/ranges.h>
+
+#include "buoy/base/error.h"
+#include "buoy/io/json.h"
+
+namespace buoy {
+namespace {
+
+using S = SamplerSettings;
+using TakeSetting = void (*)(S& settings, const JsonObject& json, std::string_view name);
+
+template <auto member>
+void take_integer(S& s, const JsonObject& json, std::string_view name) {
+  s.*member = json.integer(name);
+}
+template <auto member>
+void take_number(S& s, const JsonObject& json, std::string_view name) {
+  s.*member = json.number(name);
+}
+template <auto member>
+void take_flag(S& s, const JsonObject& json, std::string_view name) {
+  s.*member = json.boolean(name);
+}
+template <auto member, auto parse>
+void take_name(S& s, const JsonObject& json, std::string_view name) {
+  s.*member = parse(json.string(name));
+}
+
+void take_seed(S& s, const JsonObject& json, std::string_view name) {
+  const Index seed = json.integer(name);
+  if (seed < 0) fail_usage("{} is {}, expected at least 0", name, seed);
+  s.seed = static_cast<std::uint64_t>(seed);
+}
+
+void take_stop_ids(S& s, const JsonObject& json, std::string_view name) {
+  const Json* list = json.find(name);
+  if (!list->is_array()) fail("{}: \"{}\" is {}, expected a list", json.place(), name, kind_of(*list));
+  s.stop_ids.clear();
+  for (const Json& id : *list) {
+    if (!id.is_number_integer()) fail("{}: \"{}\" holds {}, expected ids", json.place(), name, kind_of(id));
+    s.stop_ids.push_back(static_cast<TokenId>(std::clamp<Index>(id.get<Index>(), -1, 1 << 30)));
+  }
+}
+
+const std::map<std::string_view, TakeSetting>& setting_takers() {
+  static const std::map<std::string_view, TakeSetting> table = {
+      {"gen_length", take_integer<&S::gen_length>},
+      {"temperature", take_number<&S::temperature>},
+      {"seed", take_seed},
+      {"steps", take_integer<&S::steps>},
+      {"block_length", take_integer<&S::block_length>},
+      {"cache", take_name<&S::cache, parse_cache_kind>},
+      {"cache_refresh", take_integer<&S::cache_refresh>},
+      {"sub_block_length", take_integer<&S::sub_block_length>},
+      {"remasking", take_name<&S::remasking, parse_remasking>},
+      {"confidence", take_name<&S::confidence, parse_confidence_type>},
+      {"cfg_scale", take_number<&S::cfg_scale>},
+      {"threshold", take_number<&S::threshold>},
+      {"logits_eos_inf", take_flag<&S::logits_eos_inf>},
+      {"confidence_eos_eot_inf", take_flag<&S::confidence_eos_eot_inf>},
+      {"alg", take_name<&S::alg, parse_dream_algorithm>},
+      {"alg_temp", take_number<&S::alg_temp>},
+      {"eps", take_number<&S::eps>},
+      {"top_p", take_number<&S::top_p>},
+      {"top_k", take_integer<&S::top_k>},
+      {"stop_ids", take_stop_ids},
+      {"ignore_eos", take_flag<&S::ignore_eos>},
+  };
+  return table;
+}
+
+}  // namespace
+
+SamplerSettings sampler_from_json(const Json& json, const std::string& place, const ModelConfig& config,
+                                  SamplerSettings settings) {
+  const JsonObject object(json, place);
+  std::set<std::string> given;
+  for (const auto& [name, value] : json.items()) {
+    const auto taker = setting_takers().find(name);
+    if (taker == setting_takers().end()) {
+      fail_usage("{} is no setting of the samplers, expected one of {}", quote(name),
+                 fmt::join(sampler_setting_names(), ", "));
+    }
+    if (value.is_null()) continue;
+    taker->second(settings, object, name);
+    given.insert(name);
+  }
+  const auto useless = useless_settings(settings, given, *config.family,
+                                        [](std::string_view name) { return std::string(name); });
+  if (!useless.empty()) fail_usage("{}", useless.begin()->second);
+  check_settings(settings, config);
+  return settings;
+}
+
+SamplerSettings recorded_sampler(const Json& json, const std::string& place, const ModelConfig& config) {
+  const JsonObject object(json, place);
+  SamplerSettings settings;
+  for (const auto& [name, value] : json.items()) {
+    const auto taker = setting_takers().find(name);
+    if (taker != setting_takers().end() && !value.is_null()) taker->second(settings, object, name);
+  }
+  settings.ignore_eos = object.has("stop_ids");  // the record's are all there were
+  if (object.has("block_steps")) {
+    const Index B = object.integer("block_length");
+    if (B < 1) fail("{}: \"block_length\" is {}, expected at least 1", place, B);
+    settings.steps = object.integer("block_steps") * std::max<Index>(1, (settings.gen_length + B - 1) / B);
+  }
+  check_settings(settings, config);
+  return settings;
+}
+
+}  // namespace buoy
