@@ -121,7 +121,7 @@ export class Mock {
     if (!/^received|flow/.test(name)) return write_npy(array.shape, array.data);
     const [, L, ...rest] = array.shape, size = rest.reduce((a, b) => a * b, 1);
     if (query.has("layer")) {
-      const l = Number(query.get("layer")), out = new Float32Array(S * size);
+      const l = run.info.layers.indexOf(Number(query.get("layer"))), out = new Float32Array(S * size);
       for (let t = 0; t < S; ++t) out.set(array.data.subarray((t * L + l) * size, (t * L + l + 1) * size), t * size);
       return write_npy([S, 1, ...rest], out);
     }

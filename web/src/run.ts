@@ -10,6 +10,14 @@ const RECEIVED: Record<Rows, string[]> = { all: ["received_all", "received"], re
 // Above this many numbers an array is fetched layer by layer.
 const WHOLE = 32 << 20;
 
+export interface StepEvent {
+  step: number;
+  tokens: number[];
+  ids: number[];
+  guesses?: { positions: number[]; ids: number[]; confidence: number[] };
+  pieces?: Record<string, string>;
+}
+
 export class Run {
   readonly N: number;
   tokens: Array_ | null = null;  // [S + 1, N]
@@ -131,7 +139,7 @@ export class Run {
     const index = this.layer_index(layer), whole = this.info.arrays.find((a) => a.name === name);
     const large = whole !== undefined && whole.shape.reduce((a, b) => a * b, 1) > WHOLE;
     // Of a large array one layer is fetched at a time; a server that does not cut sends all of it.
-    const part = large && index >= 0 ? `${name}?layer=${index}` : name;
+    const part = large && index >= 0 ? `${name}?layer=${layer}` : name;
     const array = this.array(part, then);
     if (!array) return null;
     const cut = large && index >= 0 && array.shape[1] === 1;
@@ -201,9 +209,9 @@ export class Run {
   }
 
   anchors(rows: Rows, then: () => void): Anchor[] | null {
-    const held = this.anchors_by_rows.get(rows);
-    if (held) return held;
-    const path = `/anchors?rows=${rows}`;
+    const held = this.anchors_by_rows.get(rows), path = `/anchors?rows=${rows}`;
+    if (held && !this.stale_anchors) return held;
+    this.stale_anchors = false;
     if (!this.arrays.has(path)) {
       this.arrays.set(path, Promise.resolve(null));
       void get_json<Anchor[]>(this.path(path)).catch(() => [] as Anchor[]).then((found) => {
@@ -211,16 +219,67 @@ export class Run {
         then();
       });
     }
-    return null;
+    return held ?? null;
   }
 
-  // Whatever was fetched is of an earlier state of a run that goes on.
-  forget(): void {
-    this.arrays.clear();
-    this.ready.clear();
-    this.means.clear();
-    this.anchors_by_rows.clear();
+  // A step of a run that goes on has come. False where the sequence has grown: then all must be loaded again.
+  apply(event: StepEvent): boolean {
+    const tokens = this.tokens, N = this.N;
+    if (!tokens || event.step !== tokens.shape[0] - 1 || event.tokens.some((p) => p >= N)) return false;
+    for (const [id, text] of Object.entries(event.pieces ?? {})) this.pieces.set(Number(id), text);
+    const rows = tokens.shape[0], data = new Int32Array((rows + 1) * N);
+    data.set(tokens.data as Int32Array);
+    data.copyWithin(rows * N, (rows - 1) * N, rows * N);
+    event.tokens.forEach((p, i) => {
+      data[rows * N + p] = event.ids[i];
+      this.info.tokens[p] = event.ids[i];
+      this.info.pieces[p] = this.piece(event.ids[i]);
+      if (p >= this.info.prompt_length) this.info.commit_step[p - this.info.prompt_length] = event.step;
+    });
+    this.tokens = { shape: [rows + 1, N], data };
+    this.info.step_numbers[event.step] ??= event.step;
+    if (event.guesses) this.apply_guesses(event.step, event.guesses);
+    return true;
   }
+
+  private apply_guesses(step: number, guesses: NonNullable<StepEvent["guesses"]>): void {
+    const N = this.N, ids = new Int32Array((step + 1) * N).fill(-1), sure = new Float32Array((step + 1) * N);
+    if (this.guesses) ids.set((this.guesses.data as Int32Array).subarray(0, step * N));
+    if (this.guess_confidence) sure.set((this.guess_confidence.data as Float32Array).subarray(0, step * N));
+    guesses.positions.forEach((p, i) => {
+      ids[step * N + p] = guesses.ids[i];
+      sure[step * N + p] = guesses.confidence[i];
+    });
+    this.guesses = { shape: [step + 1, N], data: ids };
+    this.guess_confidence = { shape: [step + 1, N], data: sure };
+  }
+
+  // Fetches the newest step of every array that is looked at, and appends it.
+  async fetch_step(step: number, then: () => void): Promise<void> {
+    const grown = Array.from(this.ready).filter(([name, array]) => array && /^received/.test(name) && !name.includes("?"));
+    await Promise.all(grown.map(async ([name, array]) => {
+      const part = await get_array(this.path(`/arrays/${name}?step=${step}`)).catch(() => null);
+      if (!part || !array) return;
+      if (part.shape[0] === 1 && array.shape[0] === step) {
+        const data = new Float32Array(array.data.length + part.data.length);
+        data.set(array.data as Float32Array);
+        data.set(part.data as Float32Array, array.data.length);
+        this.ready.set(name, { shape: [step + 1, ...array.shape.slice(1)], data });
+      } else if (array.shape[0] <= step) this.drop(name);
+    }));
+    // What was not there yet when it was first asked for may be there now.
+    for (const [name, array] of Array.from(this.ready)) if (!array) this.drop(name);
+    then();
+  }
+  private drop(name: string): void {
+    this.ready.delete(name);
+    this.arrays.delete(name);
+  }
+  forget_anchors(): void {
+    for (const rows of ["all", "read"]) this.arrays.delete(`/anchors?rows=${rows}`);
+    this.stale_anchors = true;
+  }
+  private stale_anchors = false;
 }
 
 // Turns what went wrong into one line.

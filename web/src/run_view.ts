@@ -54,6 +54,7 @@ export class RunView {
       card.body.append(map.element);
       card.tool(button("−", () => map.zoom(0.5), { "aria-label": "Zoom out" }), button("+", () => map.zoom(2), { "aria-label": "Zoom in" }));
     }
+    this.writing_card.body.append(h("ul", { class: "key" }, ...[["k-guess", "guess of a mask, the surer the stronger"], ["k-new", "written at this step"], ["k-old", "written before"], ["k-anchor", "anchor"]].map(([look, what]) => h("li", {}, h("i", { class: look }), what))));
     this.anchor_card = new Card("anchors", "What floats", () => this.anchor_table());
     this.flow_card = new Card("flow", "Regions: where attention flows", () => this.flow_table());
     this.panel = new TokenPanel(store);
@@ -121,6 +122,10 @@ export class RunView {
   private index_anchors(): void {
     this.anchors_at.clear();
     for (let step = 0; step < (this.run?.S ?? 0); ++step) this.anchors_at.set(step, this.anchored(step));
+  }
+
+  zoom(factor: number): void {
+    this.map.zoom(factor);
   }
 
   repaint(): void {
