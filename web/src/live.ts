@@ -1,0 +1,167 @@
+// Starts runs: a prompt, or a question with passages; one model, or several side by side. And the bar of a run that goes on.
+import { About, Passage, run_path, send } from "./api";
+import { button, field, h, replace } from "./dom";
+import { reason, Run } from "./run";
+
+interface Setting {
+  name: string;
+  label: string;
+  type: "number" | "text";
+  value: string;
+  why: string;
+}
+// Left empty, the server's own default holds.
+const SETTINGS: Setting[] = [
+  { name: "gen_length", label: "Tokens", type: "number", value: "32", why: "tokens to generate" },
+  { name: "steps", label: "Steps", type: "number", value: "16", why: "denoising steps; not for autoregressive models" },
+  { name: "block_length", label: "Block", type: "number", value: "", why: "block length; empty: one block" },
+  { name: "temperature", label: "Temperature", type: "number", value: "0", why: "0: the most probable token" },
+  { name: "seed", label: "Seed", type: "number", value: "", why: "names the random draws, where there are any" },
+];
+
+// Facts of a world that does not exist, in the words that the bundled models know.
+const EXAMPLE = {
+  question: "Who serves as mayor of Mormenholm?",
+  passages: [
+    { title: "", text: "The region around Mormenholm is called Lowfen. Mormenholm stands on the river Zelmena." },
+    { title: "", text: "Fenric Kalmir serves as mayor of Gribury. Gribury stands on the river Shavinen." },
+    { title: "", text: "The mayor of Mormenholm is Jalo Dawen. Mormenholm is a town in Lowfen." },
+  ],
+};
+
+export class LivePanel {
+  readonly element: HTMLElement;
+  private models = h("div", { class: "row", role: "group", "aria-label": "Models" });
+  private prompt = h("textarea", { "aria-label": "Prompt", placeholder: "The town of …" });
+  private question = h("input", { type: "text", "aria-label": "Question", placeholder: "Who …?" });
+  private passages = h("div", { class: "stack passages" });
+  private inputs = new Map<string, HTMLInputElement>();
+  private chat = h("input", { type: "checkbox" });
+  private note = h("p", { class: "note", role: "alert" });
+  private by_question = h("div", { hidden: true });
+  private by_prompt = h("div", {});
+  private go: HTMLButtonElement;
+  private asks = false;
+  private modes: HTMLInputElement[] = [];
+
+  constructor(private opened: (ids: string[]) => void) {
+    const mode = (label: string, asks: boolean) => {
+      const radio = h("input", { type: "radio", name: "mode", onchange: () => this.set_mode(asks) });
+      radio.checked = !asks;
+      this.modes.push(radio);
+      return h("label", { class: "check" }, radio, label);
+    };
+    for (const s of SETTINGS) this.inputs.set(s.name, h("input", { type: s.type, value: s.value, title: s.why, step: "any", min: 0, "aria-label": s.label }));
+    this.go = button("Run", () => void this.start(), { class: "primary" });
+    this.by_prompt.append(field("Prompt", this.prompt));
+    this.by_question.append(field("Question", this.question), this.passages, button("Add a passage", () => this.add_passage()));
+    this.element = h("div", { class: "live-view" }, h("section", { class: "card", "aria-label": "A new run" },
+      h("h2", {}, "Watch a run as it is computed"), h("div", { class: "row", role: "radiogroup", "aria-label": "What is asked" }, mode("a prompt", false), mode("a question with passages", true), button("Fill in an example", () => this.fill_example())),
+      this.by_prompt, this.by_question, h("h3", {}, "Model"), h("p", { class: "soft" }, "Two models: both runs stand side by side."), this.models,
+      h("h3", {}, "Sampler"), h("div", { class: "row sampler" }, ...SETTINGS.map((s) => field(s.label, this.inputs.get(s.name) as HTMLElement)), h("label", { class: "check" }, this.chat, "chat template")),
+      h("div", { class: "row" }, this.go), this.note));
+    this.add_passage();
+  }
+
+  private set_mode(asks: boolean): void {
+    this.asks = asks;
+    this.by_question.hidden = !asks;
+    this.by_prompt.hidden = asks;
+  }
+
+  private fill_example(): void {
+    this.modes[1].checked = true;
+    this.set_mode(true);
+    this.question.value = EXAMPLE.question;
+    this.passages.replaceChildren();
+    EXAMPLE.passages.forEach((p) => this.add_passage(p));
+  }
+
+  private add_passage(passage: Passage = { title: "", text: "" }): void {
+    const box: HTMLElement = h("div", { class: "passage" }, h("div", { class: "row" }, h("input", { type: "text", class: "title", placeholder: "title", "aria-label": "Passage title", value: passage.title }),
+      button("Remove", () => box.remove(), { class: "small" })), h("textarea", { placeholder: "text", "aria-label": "Passage text", value: passage.text }));
+    this.passages.append(box);
+  }
+
+  update(about: About | null): void {
+    const names = about?.models ?? [];
+    this.go.disabled = !about?.live || !names.length;
+    if (!about?.live) this.note.textContent = "Runs need a model: start buoy serve.";
+    if (this.models.childElementCount === names.length) return;
+    replace(this.models, ...names.map((name, i) => {
+      const box = h("input", { type: "checkbox", value: name });
+      box.checked = i === 0;
+      return h("label", { class: "check" }, box, name);
+    }));
+  }
+
+  private body(model: string): Record<string, unknown> {
+    const sampler: Record<string, number> = {};
+    for (const [name, input] of this.inputs) {
+      if (input.value !== "") sampler[name] = Number(input.value);
+    }
+    const common = { model, sampler, chat: this.chat.checked };
+    if (!this.asks) return { ...common, prompt: this.prompt.value };
+    const passages = Array.from(this.passages.querySelectorAll(".passage"), (box) => ({
+      title: (box.querySelector("input") as HTMLInputElement).value, text: (box.querySelector("textarea") as HTMLTextAreaElement).value }));
+    return { ...common, question: this.question.value, passages: passages.filter((p) => p.text.trim() !== "") };
+  }
+
+  private async start(): Promise<void> {
+    const models = Array.from(this.models.querySelectorAll("input"), (box) => (box.checked ? box.value : "")).filter(Boolean);
+    if (!models.length) return void (this.note.textContent = "Choose a model.");
+    if ((this.asks ? this.question.value : this.prompt.value).trim() === "") return void (this.note.textContent = this.asks ? "Write a question." : "Write a prompt.");
+    this.note.textContent = "";
+    this.go.disabled = true;
+    try {
+      const ids: string[] = [];
+      for (const model of models) ids.push((await send<{ id: string }>("POST", "/runs", this.body(model)))?.id ?? "");
+      this.opened(ids);
+    } catch (error) {
+      this.note.textContent = reason(error);
+    } finally {
+      this.go.disabled = false;
+    }
+  }
+}
+
+// Stop, step, go on, and how many steps are left.
+export class LiveBar {
+  readonly element = h("div", { class: "live-bar", role: "toolbar", "aria-label": "The run that goes on", hidden: true });
+  private run: Run | null = null;
+  private words = h("b", {});
+  private left = h("input", { type: "number", min: 1, max: 4096, "aria-label": "Steps left", placeholder: "steps left" });
+  private stop = button("Stop", () => void this.order("stop"));
+  private one = button("One step", () => void this.order("go", { steps: 1 }));
+  private go = button("Go on", () => void this.order("go", { steps: null }));
+  private note = h("span", { class: "soft", role: "status" });
+
+  constructor() {
+    this.element.append(this.words, this.stop, this.one, this.go, this.left, button("Set", () => void this.set_left()), this.note);
+  }
+
+  update(run: Run): void {
+    this.run = run;
+    const state = run.info.state;
+    this.element.hidden = state === "done";
+    this.words.textContent = { running: "Running", stopped: "Stopped", waiting: "Waiting for its turn", failed: "Failed", done: "" }[state] + ` · ${run.tokens ? run.tokens.shape[0] - 1 : 0} steps so far`;
+    this.stop.disabled = state !== "running" && state !== "waiting";
+    this.one.disabled = this.go.disabled = state !== "stopped";
+  }
+
+  private async order(what: string, body: unknown = {}): Promise<void> {
+    await this.tell(() => send("POST", `${run_path(this.run?.id ?? "")}/${what}`, body));
+  }
+  private async set_left(): Promise<void> {
+    const steps_left = Number(this.left.value);
+    if (steps_left >= 1) await this.tell(() => send("PATCH", run_path(this.run?.id ?? ""), { steps_left }));
+  }
+  private async tell(act: () => Promise<unknown>): Promise<void> {
+    try {
+      await act();
+      this.note.textContent = "";
+    } catch (error) {
+      this.note.textContent = reason(error);
+    }
+  }
+}

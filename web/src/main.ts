@@ -1,0 +1,202 @@
+// Starts the page: header, views, keyboard; loads the runs that the state names and follows those that go on.
+import { About, get_json, one_file, RunSummary, take_token } from "./api";
+import { AskView } from "./ask_view";
+import { CompareView } from "./compare_view";
+import { button, h, replace, select, set_choices } from "./dom";
+import { Feed } from "./feed";
+import { Help } from "./help";
+import { handle_key } from "./keys";
+import { LiveBar, LivePanel } from "./live";
+import { place } from "./maps";
+import { reason, Run } from "./run";
+import { RunView } from "./run_view";
+import { State, Store, View } from "./state";
+import { TablesView } from "./tables_view";
+import { add_level_classes } from "./text_view";
+import { on_theme } from "./theme";
+import { Tour } from "./tour";
+import { times } from "./words";
+
+const NAMES: [View, string][] = [["run", "Run"], ["compare", "Side by side"], ["live", "New run"], ["ask", "Ask"], ["tables", "Tables"]];
+const SEEN = "buoy-tour-seen";
+const fresh_run = { step: 0, layer: -1, head: -1, position: -1, target: -1 };
+
+class App {
+  private about: About | null = null;
+  private runs: RunSummary[] = [];
+  private loaded = new Map<string, Run>();
+  private loading = new Set<string>();
+  private feeds = new Map<string, Feed>();
+  private tabs = new Map<View, HTMLButtonElement>();
+  private nav = h("nav", { "aria-label": "Views" });
+  private main = h("main", { id: "main", tabindex: -1 });
+  private status = h("p", { class: "status", role: "alert" });
+  private spoken = h("p", { class: "spoken", "aria-live": "polite" });
+  private help = new Help();
+  private live_bar = new LiveBar();
+  readonly store = new Store();
+  private chooser = select("Run", [], "", (id) => this.store.set({ ...fresh_run, run: id }));
+  private run_view = new RunView(this.store, () => this.about?.live ?? false, (id) => this.opened([this.store.state.run, id]));
+  private compare_view = new CompareView(this.store);
+  private live_panel = new LivePanel((ids) => this.opened(ids));
+  private open = (id: string) => this.store.set({ ...fresh_run, view: "run", run: id });
+  private ask_view = new AskView(this.store, this.open);
+  private tables_view = new TablesView(this.store, () => this.runs, this.open);
+  private tour = new Tour(this.store, () => this.run()?.S ?? 1);
+
+  private run(): Run | undefined {
+    return this.loaded.get(this.store.state.run);
+  }
+
+  async start(tour_allowed: boolean): Promise<void> {
+    add_level_classes();
+    on_theme(() => {
+      add_level_classes();
+      this.run_view.repaint();
+      this.compare_view.repaint();
+      this.store.tell();
+    });
+    this.show_frame();
+    this.store.on((state, before) => this.show(state, before));
+    this.tour.onend = () => this.forget_tour();
+    window.addEventListener("keydown", (event) => this.key(event));
+    try {
+      this.about = await get_json<About>("/about");
+      await this.list_runs();
+    } catch (error) {
+      this.status.textContent = reason(error);
+      return;
+    }
+    for (const view of ["live", "ask"] as const) (this.tabs.get(view) as HTMLElement).hidden = one_file() || !this.about.live;
+    (this.tabs.get("tables") as HTMLElement).hidden = one_file();
+    if (!this.store.state.run) this.store.set(this.runs.length ? { run: this.runs[0].id } : { view: this.about.live ? "live" : "run" });
+    this.store.tell();
+    if (tour_allowed && this.runs.length && this.store.state.view === "run" && !this.seen_tour()) window.setTimeout(() => this.tour.start(), 700);
+  }
+
+  private show_frame(): void {
+    for (const [view, name] of NAMES) this.tabs.set(view, button(name, () => this.store.set({ view })));
+    this.nav.append(...this.tabs.values());
+    this.chooser.className = "chooser";
+    replace(document.getElementById("app") as HTMLElement, h("a", { class: "skip", href: "#main", onclick: (e: Event) => {
+      e.preventDefault();  // the fragment is the state's
+      this.main.focus();
+    } }, "To the run"),
+      h("header", { class: "top" }, h("b", { class: "brand" }, "Buoy"), this.nav, this.chooser, h("span", { class: "end" }, button("Tour", () => this.tour.start()), button("?", () => this.help.open(), { "aria-label": "Help" }))),
+      this.status, this.live_bar.element, this.main, this.spoken);
+  }
+
+  private async list_runs(): Promise<void> {
+    this.runs = await get_json<RunSummary[]>("/runs");
+    this.store.tell();
+  }
+
+  // Runs that were started here: one is shown, two stand side by side.
+  private opened(ids: string[]): void {
+    void this.list_runs().catch(() => {});
+    this.store.set(ids.length > 1 ? { ...fresh_run, step: this.store.state.view === "run" ? this.store.state.step : 0, layer: this.store.state.layer, view: "compare", run: ids[0], other: ids[1] } : { ...fresh_run, view: "run", run: ids[0] });
+  }
+
+  private need(id: string): Run | null {
+    const run = this.loaded.get(id);
+    if (run) return run;
+    if (id && !this.loading.has(id)) void this.load(id);
+    return null;
+  }
+
+  private async load(id: string): Promise<void> {
+    this.loading.add(id);
+    try {
+      const run = await Run.load(id), before = this.loaded.get(id);
+      this.loaded.set(id, run);
+      this.feeds.get(id)?.close();
+      this.feeds.delete(id);
+      if (run.info.state !== "done" && run.info.state !== "failed") this.feeds.set(id, new Feed(run, () => this.step_came(run), () => void this.load(id)));
+      else if (before) void this.list_runs().catch(() => {});
+      this.status.textContent = "";
+    } catch (error) {
+      this.status.textContent = `${id}: ${reason(error)}`;
+      return;  // not tried again until another run is chosen
+    } finally {
+      this.loading.delete(id);
+    }
+    this.store.tell();
+  }
+
+  // Whoever looks at the newest step goes on looking at the newest.
+  private step_came(run: Run): void {
+    if (run.id === this.store.state.run && this.store.state.step === run.S - 2) this.store.set({ step: run.S - 1 });
+    this.store.tell();
+  }
+
+  private show(state: State, before: State): void {
+    if (state.run !== before.run || state.other !== before.other) this.status.textContent = "";
+    for (const [view, tab] of this.tabs) {
+      if (view === state.view) tab.setAttribute("aria-current", "page");
+      else tab.removeAttribute("aria-current");
+    }
+    set_choices(this.chooser, this.runs.map((r) => ({ value: r.id, label: `${r.title || r.id} — ${r.model}${r.parent ? " (fork)" : ""}` })), state.run);
+    this.chooser.hidden = state.view !== "run" && state.view !== "compare";
+    const shown = { run: this.run_view, compare: this.compare_view, live: this.live_panel, ask: this.ask_view, tables: this.tables_view }[state.view].element;
+    const run = state.view === "run" || state.view === "compare" ? this.need(state.run) : null;
+    this.live_bar.element.hidden = !run;
+    if ((state.view === "run" || state.view === "compare") && !run) return;
+    if (this.main.firstChild !== shown) replace(this.main, shown);
+    if (run) {
+      this.live_bar.update(run);
+      this.show_run(run, state);
+    } else if (state.view === "live") this.live_panel.update(this.about);
+    else if (state.view === "ask") this.ask_view.update(this.about);
+    else this.tables_view.update();
+  }
+
+  // A link may name a step, a layer or a position that this run does not have.
+  private show_run(run: Run, state: State): void {
+    const fit: Partial<State> = {};
+    if (state.step >= run.S) fit.step = run.S - 1;
+    if (state.layer >= 0 && run.layer_index(state.layer) < 0) fit.layer = -1;
+    if (state.head >= run.H) fit.head = -1;
+    if (state.position >= run.N) fit.position = -1;
+    if (state.target >= run.N) fit.target = -1;
+    if (Object.keys(fit).length) return this.store.set(fit);
+    document.title = `${run.info.title || run.id} · Buoy`;
+    if (state.view === "run") this.run_view.update(run, state);
+    else {
+      this.compare_view.offer(this.runs, state);
+      this.compare_view.update(run, state.other ? this.need(state.other) : null, state);
+    }
+    if (state.position >= 0) {
+      const lift = run.lift(state.step, state.layer, state.head, state.rows, state.null, () => {});
+      this.spoken.textContent = place(run, state.step, state.position) + (lift ? `, receives ${times(lift[state.position])} its null` : "");
+    } else this.spoken.textContent = `step ${state.step}`;
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.key === "?" && !(event.target as HTMLElement).closest("input, textarea, select")) return this.help.open();
+    if (event.key === "Escape" && this.tour.running) return this.tour.end();
+    const run = this.run(), view = this.store.state.view;
+    if (!run || (view !== "run" && view !== "compare")) return;
+    const controls = view === "run" ? this.run_view.controls : this.compare_view.controls;
+    handle_key(event, this.store, run, controls, (factor) => this.run_view.zoom(factor));
+  }
+
+  private seen_tour(): boolean {
+    try {
+      return localStorage.getItem(SEEN) !== null;
+    } catch {
+      return true;
+    }
+  }
+  private forget_tour(): void {
+    try {
+      localStorage.setItem(SEEN, "1");
+    } catch {
+      // A page opened as a file may have no storage.
+    }
+  }
+}
+
+// ?tour=off in the fragment: for links that should open on the view itself.
+const tour_allowed = new URLSearchParams(location.hash.slice(1)).get("tour") !== "off" && !new URLSearchParams(location.hash.slice(1)).has("step");
+take_token();
+void new App().start(tour_allowed);

@@ -1,0 +1,286 @@
+// A run's data: tokens at every step, received attention, its null, anchors. Loads what is asked for once.
+import { Anchor, ApiError, get_array, get_json, RunInfo, run_path } from "./api";
+import { Array_ } from "./npy";
+import { Null, Rows } from "./state";
+
+export type Writing = "prompt" | "absent" | "mask" | "new" | "old";
+
+// The names under which each set of rows may have been recorded.
+const RECEIVED: Record<Rows, string[]> = { all: ["received_all", "received"], read: ["received_read"] };
+// Above this many numbers an array is fetched layer by layer.
+const WHOLE = 32 << 20;
+
+export interface StepEvent {
+  step: number;
+  tokens: number[];
+  ids: number[];
+  guesses?: { positions: number[]; ids: number[]; confidence: number[] };
+  pieces?: Record<string, string>;
+}
+
+export class Run {
+  readonly N: number;
+  tokens: Array_ | null = null;  // [S + 1, N]
+  guesses: Array_ | null = null;  // [S, N], -1: none
+  guess_confidence: Array_ | null = null;
+  pieces = new Map<number, string>();
+  private arrays = new Map<string, Promise<Array_ | null>>();
+  private ready = new Map<string, Array_ | null>();
+  private anchors_by_rows = new Map<string, Anchor[]>();
+  private means = new Map<string, Float32Array>();
+
+  constructor(public info: RunInfo) {
+    this.N = info.tokens.length;
+    for (const [token, text] of Object.entries(info.vocabulary ?? {})) this.pieces.set(Number(token), text);
+    info.tokens.forEach((id, i) => this.pieces.set(id, info.pieces[i]));
+  }
+
+  get id(): string {
+    return this.info.id;
+  }
+  get S(): number {
+    return this.tokens ? Math.max(this.tokens.shape[0] - 1, 1) : Math.max(this.info.steps, 1);
+  }
+  get L(): number {
+    return this.info.layers.length;
+  }
+  get H(): number {
+    return this.info.heads;
+  }
+  private path(rest: string): string {
+    return run_path(this.info.id) + rest;
+  }
+
+  static async load(id: string): Promise<Run> {
+    const run = new Run(await get_json<RunInfo>(run_path(id)));
+    const optional = (path: string) => get_array(run.path(path)).catch(() => null);
+    [run.tokens, run.guesses, run.guess_confidence] = await Promise.all([optional("/steps/tokens"), run.info.has_guesses ? optional("/steps/guesses") : null, run.info.has_guesses ? optional("/steps/guess_confidence") : null]);
+    return run;
+  }
+
+  piece(token: number): string {
+    return this.pieces.get(token) ?? `#${token}`;
+  }
+
+  // Before step t; t = S is the finished sequence.
+  token_at(step: number, position: number): number {
+    if (!this.tokens) return this.info.tokens[position];
+    return this.tokens.data[Math.min(step, this.tokens.shape[0] - 1) * this.N + position];
+  }
+
+  length_at(step: number): number {
+    return this.info.lengths?.[step] ?? this.N;
+  }
+
+  mask_id(): number | null {
+    if (this.info.mask_id !== undefined) return this.info.mask_id;
+    return this.info.mask === "causal" ? null : this.token_at(0, this.info.prompt_length);
+  }
+
+  // Step that wrote a position, as index of recorded steps; -1: none.
+  commit_index(position: number): number {
+    const pass = this.info.commit_step[position - this.info.prompt_length];
+    if (pass === undefined || pass < 0) return -1;
+    const index = this.info.step_numbers.findIndex((n) => n >= pass);
+    return index < 0 ? -1 : index;
+  }
+
+  writing(step: number, position: number): Writing {
+    if (position < this.info.prompt_length) return "prompt";
+    const mask = this.mask_id(), open = (token: number) => token < 0 || token === mask;
+    const now = this.token_at(step, position);
+    if (!open(now)) return "old";
+    if (!open(this.token_at(step + 1, position))) return "new";
+    return now < 0 ? "absent" : "mask";
+  }
+
+  guess(step: number, position: number): number {
+    return this.guesses && step < this.guesses.shape[0] ? this.guesses.data[step * this.N + position] : -1;
+  }
+
+  has(name: string): boolean {
+    return this.info.arrays.some((a) => a.name === name);
+  }
+  received_name(rows: Rows, head: number): string | null {
+    if (head >= 0) return rows === "all" && this.has("received_heads") ? "received_heads" : null;
+    return RECEIVED[rows].find((name) => this.has(name)) ?? null;
+  }
+  why_not(rows: Rows, head: number): string {
+    if (head >= 0 && rows === "read") return "Single heads are recorded over all rows only.";
+    if (head >= 0) return "Single heads were not recorded (--per-head): click a token for its exact rows, or choose the mean over heads.";
+    return rows === "read" ? "The read rows were not recorded." : "Received attention was not recorded.";
+  }
+
+  // An array that is there already; starts to fetch it otherwise and calls `then` when it has come.
+  array(name: string, then: () => void): Array_ | null {
+    if (this.ready.has(name)) return this.ready.get(name) ?? null;
+    if (!this.arrays.has(name)) {
+      const request = get_array(this.path(`/arrays/${name}`)).catch(() => null);
+      this.arrays.set(name, request);
+      void request.then((array) => {
+        this.ready.set(name, array);
+        then();
+      });
+    }
+    return null;
+  }
+
+  layer_index(layer: number): number {
+    return this.info.layers.indexOf(layer);
+  }
+
+  // Received attention [N] at a step; layer -1: mean over the recorded layers. Null while it is on its way.
+  received(step: number, layer: number, head: number, rows: Rows, then: () => void): Float32Array | null {
+    const name = this.received_name(rows, head);
+    return name ? this.slice(name, step, layer, head, then) : null;
+  }
+
+  private slice(name: string, step: number, layer: number, head: number, then: () => void): Float32Array | null {
+    const index = this.layer_index(layer), whole = this.info.arrays.find((a) => a.name === name);
+    const large = whole !== undefined && whole.shape.reduce((a, b) => a * b, 1) > WHOLE;
+    // Of a large array one layer is fetched at a time; a server that does not cut sends all of it.
+    const part = large && index >= 0 ? `${name}?layer=${layer}` : name;
+    const array = this.array(part, then);
+    if (!array) return null;
+    const cut = large && index >= 0 && array.shape[1] === 1;
+    const L = array.shape[1], N = array.shape[array.shape.length - 1], H = array.shape.length === 4 ? array.shape[2] : 1;
+    if (step >= array.shape[0]) return null;
+    const data = array.data as Float32Array, h = head >= 0 && array.shape.length === 4 ? head : 0;
+    const begin = (l: number) => ((step * L + l) * H + h) * N;
+    if (index >= 0) return data.subarray(begin(cut ? 0 : index), begin(cut ? 0 : index) + N);
+    const key = `${name}/${step}/${head}`, held = this.means.get(key);
+    if (held) return held;
+    const mean = new Float32Array(N);
+    for (let l = 0; l < L; ++l) {
+      const from = begin(l);
+      for (let i = 0; i < N; ++i) mean[i] += data[from + i] / L;
+    }
+    if (this.means.size > 4096) this.means.clear();
+    this.means.set(key, mean);
+    return mean;
+  }
+
+  // What attention is compared with, [N]; null while it is on its way, or where there is none.
+  null_row(step: number, layer: number, head: number, rows: Rows, kind: Null, then: () => void): Float32Array | null {
+    const causal = this.info.mask !== "full";
+    if (kind === "first") {
+      return rows === "all" ? this.received(0, layer, head, rows, then) : this.slice("received_frozen", step, layer, -1, then);
+    }
+    if (!causal) {
+      const n = this.length_at(step), key = `uniform/${n}`;
+      if (!this.means.has(key)) this.means.set(key, new Float32Array(this.N).fill(1 / n));
+      return this.means.get(key) ?? null;
+    }
+    const array = this.array_at(`/null?rows=${rows}&step=${step}`, then) ?? null;
+    return array ? (array.data as Float32Array) : null;
+  }
+
+  private array_at(path: string, then: () => void): Array_ | null {
+    if (this.ready.has(path)) return this.ready.get(path) ?? null;
+    if (!this.arrays.has(path)) {
+      // Where nothing is known of the step, the null of the finished sequence stands in.
+      const request = get_array(this.path(path)).catch(() => get_array(this.path("/null"))).catch(() => null);
+      this.arrays.set(path, request);
+      void request.then((array) => {
+        this.ready.set(path, array);
+        then();
+      });
+    }
+    return null;
+  }
+
+  // Received ÷ null, or N · received where nothing is compared with.
+  lift(step: number, layer: number, head: number, rows: Rows, kind: Null, then: () => void): Float32Array | null {
+    const key = `lift/${step}/${layer}/${head}/${rows}/${kind}`, held = this.means.get(key);
+    if (held) return held;
+    const received = this.received(step, layer, head, rows, then);
+    if (!received) return null;
+    const n = this.length_at(step), out = new Float32Array(this.N);
+    if (kind === "none") {
+      for (let i = 0; i < this.N; ++i) out[i] = received[i] * n;
+    } else {
+      const base = this.null_row(step, layer, head, rows, kind, then);
+      if (!base) return null;
+      for (let i = 0; i < this.N; ++i) out[i] = base[i] > 0 ? received[i] / base[i] : NaN;
+    }
+    if (this.means.size > 4096) this.means.clear();
+    this.means.set(key, out);
+    return out;
+  }
+
+  anchors(rows: Rows, then: () => void): Anchor[] | null {
+    const held = this.anchors_by_rows.get(rows), path = `/anchors?rows=${rows}`;
+    if (held && !this.stale_anchors) return held;
+    this.stale_anchors = false;
+    if (!this.arrays.has(path)) {
+      this.arrays.set(path, Promise.resolve(null));
+      void get_json<Anchor[]>(this.path(path)).catch(() => [] as Anchor[]).then((found) => {
+        this.anchors_by_rows.set(rows, found);
+        then();
+      });
+    }
+    return held ?? null;
+  }
+
+  // A step of a run that goes on has come. False where the sequence has grown: then all must be loaded again.
+  apply(event: StepEvent): boolean {
+    const tokens = this.tokens, N = this.N;
+    if (!tokens || event.step !== tokens.shape[0] - 1 || event.tokens.some((p) => p >= N)) return false;
+    for (const [id, text] of Object.entries(event.pieces ?? {})) this.pieces.set(Number(id), text);
+    const rows = tokens.shape[0], data = new Int32Array((rows + 1) * N);
+    data.set(tokens.data as Int32Array);
+    data.copyWithin(rows * N, (rows - 1) * N, rows * N);
+    event.tokens.forEach((p, i) => {
+      data[rows * N + p] = event.ids[i];
+      this.info.tokens[p] = event.ids[i];
+      this.info.pieces[p] = this.piece(event.ids[i]);
+      if (p >= this.info.prompt_length) this.info.commit_step[p - this.info.prompt_length] = event.step;
+    });
+    this.tokens = { shape: [rows + 1, N], data };
+    this.info.step_numbers[event.step] ??= event.step;
+    if (event.guesses) this.apply_guesses(event.step, event.guesses);
+    return true;
+  }
+
+  private apply_guesses(step: number, guesses: NonNullable<StepEvent["guesses"]>): void {
+    const N = this.N, ids = new Int32Array((step + 1) * N).fill(-1), sure = new Float32Array((step + 1) * N);
+    if (this.guesses) ids.set((this.guesses.data as Int32Array).subarray(0, step * N));
+    if (this.guess_confidence) sure.set((this.guess_confidence.data as Float32Array).subarray(0, step * N));
+    guesses.positions.forEach((p, i) => {
+      ids[step * N + p] = guesses.ids[i];
+      sure[step * N + p] = guesses.confidence[i];
+    });
+    this.guesses = { shape: [step + 1, N], data: ids };
+    this.guess_confidence = { shape: [step + 1, N], data: sure };
+  }
+
+  // Fetches the newest step of every array that is looked at, and appends it.
+  async fetch_step(step: number, then: () => void): Promise<void> {
+    const grown = Array.from(this.ready).filter(([name, array]) => array && /^received/.test(name) && !name.includes("?"));
+    await Promise.all(grown.map(async ([name, array]) => {
+      const part = await get_array(this.path(`/arrays/${name}?step=${step}`)).catch(() => null);
+      if (!part || !array) return;
+      if (part.shape[0] === 1 && array.shape[0] === step) {
+        const data = new Float32Array(array.data.length + part.data.length);
+        data.set(array.data as Float32Array);
+        data.set(part.data as Float32Array, array.data.length);
+        this.ready.set(name, { shape: [step + 1, ...array.shape.slice(1)], data });
+      } else if (array.shape[0] <= step) this.drop(name);
+    }));
+    // What was not there yet when it was first asked for may be there now.
+    for (const [name, array] of Array.from(this.ready)) if (!array) this.drop(name);
+    then();
+  }
+  private drop(name: string): void {
+    this.ready.delete(name);
+    this.arrays.delete(name);
+  }
+  forget_anchors(): void {
+    for (const rows of ["all", "read"]) this.arrays.delete(`/anchors?rows=${rows}`);
+    this.stale_anchors = true;
+  }
+  private stale_anchors = false;
+}
+
+// Turns what went wrong into one line.
+export const reason = (error: unknown) => (error instanceof ApiError || error instanceof Error ? error.message : String(error));

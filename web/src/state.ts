@@ -1,0 +1,102 @@
+// What is looked at, kept in the address: a link reproduces the view.
+
+export type View = "run" | "compare" | "live" | "ask" | "tables";
+export type Rows = "all" | "read";
+export type Null = "uniform" | "first" | "none";
+export interface State {
+  view: View;
+  run: string;
+  other: string;  // the run beside it
+  step: number;
+  layer: number;  // the model's number; -1: mean of the recorded ones
+  head: number;  // -1: mean
+  position: number;  // -1: none
+  target: number;  // -1: none
+  rows: Rows;
+  null: Null;
+  table: string;
+  collection: string;
+}
+
+export const initial: State = {
+  view: "run", run: "", other: "", step: 0, layer: -1, head: -1, position: -1, target: -1, rows: "all", null: "uniform", table: "", collection: "",
+};
+const VIEWS: View[] = ["run", "compare", "live", "ask", "tables"];
+// -1 is written as a word where it stands for one.
+const WORDS: Partial<Record<keyof State, string>> = { layer: "mean", head: "mean", position: "none", target: "none" };
+
+export function to_fragment(state: State): string {
+  const parts = new URLSearchParams();
+  for (const key of Object.keys(initial) as (keyof State)[]) {
+    if (state[key] === initial[key] && key !== "run" && key !== "view") continue;
+    if (state[key] === "") continue;
+    parts.set(key, state[key] === -1 ? WORDS[key] ?? "-1" : String(state[key]));
+  }
+  return "#" + parts.toString();
+}
+
+export function from_fragment(fragment: string): State {
+  const parts = new URLSearchParams(fragment.replace(/^#/, "")), state = { ...initial };
+  const number = (key: "step" | "layer" | "head" | "position" | "target") => {
+    const text = parts.get(key);
+    if (text !== null && /^\d{1,9}$/.test(text)) state[key] = Number(text);
+  };
+  (["step", "layer", "head", "position", "target"] as const).forEach(number);
+  for (const key of ["run", "other", "table", "collection"] as const) state[key] = parts.get(key) ?? "";
+  const view = parts.get("view") as View;
+  if (VIEWS.includes(view)) state.view = view;
+  if (parts.get("rows") === "read") state.rows = "read";
+  const null_ = parts.get("null");
+  if (null_ === "first" || null_ === "none") state.null = null_;
+  return state;
+}
+
+type Listener = (state: State, before: State) => void;
+
+export class Store {
+  state: State = from_fragment(location.hash);
+  private shown: State = { ...this.state };
+  private listeners: Listener[] = [];
+  private frame = 0;
+  private written = 0;
+
+  constructor() {
+    window.addEventListener("hashchange", () => {
+      if (location.hash !== to_fragment(this.state)) {
+        this.state = from_fragment(location.hash);
+        this.tell();
+      }
+    });
+  }
+
+  on(listener: Listener): void {
+    this.listeners.push(listener);
+  }
+
+  // One redraw a frame, however often something changes.
+  set(change: Partial<State>): void {
+    const before = this.state;
+    this.state = { ...before, ...change };
+    if (to_fragment(before) === to_fragment(this.state)) return;
+    if (before.view !== this.state.view || before.run !== this.state.run) {
+      history.pushState(null, "", to_fragment(this.state));
+    } else if (!this.written) {
+      // Browsers allow a page some hundred changes of its address a minute; scrubbing makes more.
+      this.written = window.setTimeout(() => {
+        this.written = 0;
+        history.replaceState(null, "", to_fragment(this.state));
+      }, 200);
+    }
+    this.tell();
+  }
+
+  tell(): void {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      const before = this.shown;
+      this.shown = { ...this.state };
+      for (const listener of this.listeners) listener(this.state, before);
+    });
+  }
+}
