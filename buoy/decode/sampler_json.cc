@@ -78,7 +78,7 @@ const std::map<std::string_view, TakeSetting>& setting_takers() {
 }  // namespace
 
 SamplerSettings sampler_from_json(const Json& json, const std::string& place, const ModelConfig& config,
-                                  SamplerSettings settings) {
+                                  SamplerSettings settings, Useless useless) {
   const JsonObject object(json, place);
   std::set<std::string> given;
   for (const auto& [name, value] : json.items()) {
@@ -91,9 +91,9 @@ SamplerSettings sampler_from_json(const Json& json, const std::string& place, co
     taker->second(settings, object, name);
     given.insert(name);
   }
-  const auto useless = useless_settings(settings, given, *config.family,
-                                        [](std::string_view name) { return std::string(name); });
-  if (!useless.empty()) fail_usage("{}", useless.begin()->second);
+  const auto idle = useless_settings(settings, given, *config.family,
+                                     [](std::string_view name) { return std::string(name); });
+  if (useless == Useless::kRefuse && !idle.empty()) fail_usage("{}", idle.begin()->second);
   check_settings(settings, config);
   return settings;
 }

@@ -120,8 +120,10 @@ HttpResponse post_ask(Explorer::State& state, const HttpRequest& request, const 
   Json runs = Json::array();
   for (std::size_t i = 0; i < models.size(); ++i) {
     ShelvedModel& model = state.models.find(models[i]);
-    const LiveRunSettings base{
-        .model = &model, .example = {}, .sampler = samplers[i], .ask = name + "/" + asked.id};
+    LiveRunSettings base;
+    base.model = &model;
+    base.sampler = samplers[i];
+    base.ask = name + "/" + asked.id;
     runs.push_back(state.runs.start(fitting_run(state, model, item, base))->settings().id);
   }
   return json_response(Json{{"id", asked.id}, {"runs", runs}, {"passages", passages}}, 201);

@@ -90,10 +90,10 @@ HttpResponse post_run(Explorer::State& state, const HttpRequest& request) {
     fail_http(400, "passages go with a question, not with a prompt");
   const std::vector<std::string> names = state.models.names();
   ShelvedModel& model = state.models.find(body.string_or("model", names.empty() ? "" : names.front()));
-  LiveRunSettings run{.model = &model,
-                      .example = {},
-                      .sampler = sampler_in(body, model),
-                      .steps_to_go = steps_in(body, "steps_to_go")};
+  LiveRunSettings run;
+  run.model = &model;
+  run.sampler = sampler_in(body, model);
+  run.steps_to_go = steps_in(body, "steps_to_go");
   if (body.has("prompt")) {
     run.example = plain_example(model.tokenizer(), body.string("prompt"),
                                 choose_chat_template(model.directory(), chat_in(body)));
@@ -187,12 +187,13 @@ HttpResponse post_fork(Explorer::State& state, const HttpRequest& request, const
   // After the last step something can be masked again and written anew; what appends has nothing left to do.
   const bool reopens = body.has("remask") && parent->state == RunState::kDone;
   const Index t = number_in(*body.find("step"), "step", 0, parent->S() - (reopens ? 0 : 1));
-  LiveRunSettings run{.model = match.model,
-                      .example = example_of(*parent),
-                      .sampler = sampler_of(*parent, *match.model),
-                      .parent = parent,
-                      .fork_step = parent->pass(t),
-                      .steps_to_go = steps_in(body, "steps_to_go")};
+  LiveRunSettings run;
+  run.model = match.model;
+  run.example = example_of(*parent);
+  run.sampler = sampler_of(*parent, *match.model);
+  run.parent = parent;
+  run.fork_step = parent->pass(t);
+  run.steps_to_go = steps_in(body, "steps_to_go");
   for (const RunChange& before : parent->changes) {
     if (before.step <= *run.fork_step) run.changes.push_back(before);
   }
@@ -253,7 +254,7 @@ HttpResponse delete_run(Explorer::State& state, const std::string& id) {
 SamplerSettings sampler_in(const JsonObject& body, const ShelvedModel& model) {
   const Json* given = body.find("sampler");
   return sampler_from_json(given == nullptr ? Json::object() : *given, "sampler", model.config(),
-                           {.gen_length = kDefaultLength});
+                           {.gen_length = kDefaultLength}, Useless::kIgnore);
 }
 
 LiveRunSettings question_run(ShelvedModel& model, const QaItem& item, Chat chat, LiveRunSettings run) {

@@ -6,7 +6,8 @@
 
 namespace buoy {
 
-// Of the body's "sampler", by the names of decode/sampler.h. Throws UsageError and Error.
+// Of the body's "sampler", by the names of decode/sampler.h; what means nothing to this model is ignored, so
+// that several models may be sent the same. Throws UsageError and Error.
 SamplerSettings sampler_in(const JsonObject& body, const ShelvedModel& model);
 
 // A question with its passages in the model's own prompt template.

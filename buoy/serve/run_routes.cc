@@ -52,7 +52,7 @@ HttpResponse get_array(Explorer::State&, const HttpRequest& request, const RunRe
                        const PathParts& parts) {
   ArraySlice slice;
   if (request.query.contains("step")) slice.step = request.number("step", 0, std::max<Index>(0, run.S() - 1));
-  if (request.query.contains("layer")) slice.layer = request.number("layer", 0, run.trace.L() - 1);
+  if (request.query.contains("layer")) slice.layer = layer_in(request, run);
   return npy_response(run_array(run, parts[1], slice));
 }
 

@@ -10,7 +10,8 @@ namespace buoy {
 namespace {
 
 std::string base64(const std::string& bytes) {
-  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string made;
   made.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
@@ -33,7 +34,8 @@ std::uint16_t narrow_f16(float value) {
   const std::uint32_t exponent = magnitude >> 23;
   // Below 2^-14 the steps stay 2^-24: more of the mantissa falls away.
   const std::uint32_t drop = exponent >= 113 ? 13 : exponent >= 102 ? 126 - exponent : 25;
-  const std::uint32_t whole = exponent >= 113 ? magnitude - (112U << 23) : (magnitude & 0x7FFFFFU) | 0x800000U;
+  const std::uint32_t whole =
+      exponent >= 113 ? magnitude - (112U << 23) : (magnitude & 0x7FFFFFU) | 0x800000U;
   if (drop == 25) return static_cast<std::uint16_t>(sign);
   const std::uint32_t half = 1U << (drop - 1), rest = whole & ((1U << drop) - 1);
   std::uint32_t made = whole >> drop;
@@ -73,9 +75,7 @@ class Gatherer {
   }
   void put(const std::string& path, const Json& json) { data_[path] = "gz:" + base64(gzip(json.dump())); }
 
-  Json get(const std::string& path) {
-    return parse_json(explorer_.answer({.path = path}).body, path);
-  }
+  Json get(const std::string& path) { return parse_json(explorer_.answer({.path = path}).body, path); }
   // Base64 and names of paths only: nothing in it can end a script.
   std::string script() const { return "window.BUOY_DATA=" + data_.dump() + ";"; }
 
@@ -143,8 +143,8 @@ std::string standalone_page(const ExplorerSettings& settings) {
   page = replaced(page, "<script src=\"/assets/app.js\" defer></script>", "");
   page = replaced(page, "<meta charset=\"utf-8\">\n", "<meta charset=\"utf-8\">\n" + std::string(kPolicy));
   return replaced(page, "</body>",
-                  "<script>" + gatherer.script() + "</script>\n<script>" + inside_script(page_text("app.js")) +
-                      "</script>\n</body>");
+                  "<script>" + gatherer.script() + "</script>\n<script>" +
+                      inside_script(page_text("app.js")) + "</script>\n</body>");
 }
 
 }  // namespace buoy
