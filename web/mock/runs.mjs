@@ -5,7 +5,7 @@ const WORDS = " the, of. and town river who wrote Boben in 1887 Mormenholm book 
 const MASK = 1000, DIAGONAL = 0.1;
 
 // Which positions are anchors at a step of a layer, and how strong: one that stays, one that moves.
-export const planted_anchors = (N, step, layer) => [{ position: 0, weight: 6 }, { position: 3 + ((7 * step + 5 * layer) % (N - 4)), weight: 14 + layer }];
+export const planted_anchors = (N, step, layer) => [{ position: 0, weight: 9 }, { position: 3 + ((7 * step + 5 * layer) % (N - 4)), weight: 14 + layer }];
 
 export function planted({ id, title, N = 96, S = 12, L = 4, H = 3, prompt = Math.round(N * 0.75), words = WORDS, parent = null, fork_step = null, twist = 0, changes = null }) {
   const tokens = Int32Array.from({ length: N }, (_, i) => (i * 7 + (i >= prompt ? twist : 0)) % words.length), order = Array.from({ length: N - prompt }, (_, i) => (i * 11) % (N - prompt));

@@ -103,11 +103,10 @@ let token = "";
 // The token comes in the fragment, which no server and no log ever sees, and does not stay there.
 export function take_token(): void {
   const parts = new URLSearchParams(location.hash.slice(1)), given = parts.get("token");
-  if (given) {
-    parts.delete("token");
-    store("buoy-token", given);
-    history.replaceState(null, "", "#" + parts.toString());
-  }
+  if (given) store("buoy-token", given);
+  parts.delete("token");
+  parts.delete("tour");
+  if (location.hash.length > 1) history.replaceState(null, "", "#" + parts.toString());
   token = given ?? stored("buoy-token") ?? "";
 }
 

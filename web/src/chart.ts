@@ -41,7 +41,7 @@ export interface Grid {
 }
 
 export function grid_chart(grid: Grid, label: string): SVGElement {
-  const cell = Math.max(14, Math.min(26, 400 / grid.columns.length)), row = Math.max(14, Math.min(22, 330 / grid.rows.length)), left = 34, top = 18;
+  const cell = Math.max(14, Math.min(44, 400 / grid.columns.length)), row = Math.max(14, Math.min(22, 330 / grid.rows.length)), left = 34, top = 18;
   const W = left + cell * grid.columns.length + 2, H = top + row * grid.rows.length + 2;
   const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, width: W, height: H, class: "grid-chart", role: "grid", "aria-label": label });
   grid.columns.forEach((name, c) => svg.append(s("text", { x: left + (c + 0.5) * cell, y: top - 5, class: "tick", "text-anchor": "middle" }, name)));
@@ -53,7 +53,7 @@ export function grid_chart(grid: Grid, label: string): SVGElement {
         class: grid.chosen(r, c) ? "cell chosen" : "cell", role: "gridcell", "aria-label": say, "data-row": r, "data-column": c }, s("title", {}, say));
       rect.addEventListener("click", () => grid.choose(r, c));
       svg.append(rect);
-      if (grid.numbers && back !== null && cell >= 26) {
+      if (grid.numbers && back !== null && cell >= 30) {
         svg.append(s("text", { x: left + (c + 0.5) * cell, y: top + (r + 0.5) * row + 3.5, class: "number", "text-anchor": "middle", fill: hex(ink_on(back)) }, grid.numbers(value)));
       }
     });

@@ -111,7 +111,10 @@ class App {
       this.loaded.set(id, run);
       this.feeds.get(id)?.close();
       this.feeds.delete(id);
-      if (run.info.state !== "done" && run.info.state !== "failed") this.feeds.set(id, new Feed(run, () => this.step_came(run), () => void this.load(id)));
+      const goes_on = run.info.state !== "done" && run.info.state !== "failed";
+      // Steps may have come while it was loaded: whoever opens a run that goes on sees the newest.
+      if (goes_on && !before && id === this.store.state.run && this.store.state.step === 0) this.store.set({ step: run.S - 1 });
+      if (goes_on) this.feeds.set(id, new Feed(run, () => this.step_came(run), () => void this.load(id)));
       else if (before) void this.list_runs().catch(() => {});
       this.status.textContent = "";
     } catch (error) {
@@ -196,7 +199,7 @@ class App {
   }
 }
 
-// ?tour=off in the fragment: for links that should open on the view itself.
+// tour=off in the fragment: for links that should open on the view itself.
 const tour_allowed = new URLSearchParams(location.hash.slice(1)).get("tour") !== "off" && !new URLSearchParams(location.hash.slice(1)).has("step");
 take_token();
 void new App().start(tour_allowed);

@@ -102,7 +102,7 @@ export class TokenPanel {
       if (answer === null) return { ...none, problem: "Asking the model…" };
       if (answer instanceof Error) return { ...none, problem: answer.message };
       const most = Math.max(...Array.from(answer.data), 1e-9), H = answer.shape[1];
-      return { value: (l, i) => answer.data[l * H + i], paint: (v) => share_color(v, most), problem: "", what: `attention from ${state.position} to ${state.target} ${quoted(run.piece(run.info.tokens[state.target]))}; darkest: ${percent(most)}` };
+      return { value: (l, i) => answer.data[l * H + i], paint: (v) => share_color(v, most), problem: "", what: `attention from ${state.position} to ${state.target} ${quoted(run.piece(run.info.tokens[state.target]))}; in %, darkest ${percent(most)}` };
     }
     if (!run.has("received_heads")) return { ...none, problem: "Single heads were not recorded (--per-head). Shift-click a second token for the attention between the two." };
     const again = () => this.store.tell();
@@ -120,6 +120,7 @@ export class TokenPanel {
     const chart = grid_chart({
       rows: run.info.layers.map((l) => `L${l}`), columns: Array.from({ length: run.H }, (_, i) => String(i)), value, color: paint,
       say: (r, c) => `layer ${run.info.layers[r]}, head ${c}: ${shares ? percent(value(r, c)) : times(value(r, c))}`,
+      numbers: (v) => (shares ? (v * 100).toFixed(v < 0.0995 ? 1 : 0) : v.toFixed(v < 9.95 ? 1 : 0)),
       chosen: (r, c) => state.layer === run.info.layers[r] && (state.head === c || state.head < 0),
       choose: (r, c) => {
         const same = state.layer === run.info.layers[r] && state.head === c;
