@@ -15,6 +15,8 @@ export interface About {
   limits: Record<string, number>;
   live: boolean;
   traces: boolean;
+  collections?: boolean;
+  tables?: boolean;
 }
 export type RunState = "done" | "running" | "stopped" | "waiting" | "failed";
 export interface RunSummary {

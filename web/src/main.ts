@@ -67,8 +67,8 @@ class App {
       this.status.textContent = reason(error);
       return;
     }
-    for (const view of ["live", "ask"] as const) (this.tabs.get(view) as HTMLElement).hidden = one_file() || !this.about.live;
-    (this.tabs.get("tables") as HTMLElement).hidden = one_file();
+    const there: Partial<Record<View, boolean>> = { live: this.about.live, ask: this.about.collections ?? this.about.live, tables: this.about.tables ?? true, compare: this.runs.length > 1 || this.about.live };
+    for (const [view, yes] of Object.entries(there) as [View, boolean][]) (this.tabs.get(view) as HTMLElement).hidden = !yes || (one_file() && view !== "compare");
     if (!this.store.state.run) this.store.set(this.runs.length ? { run: this.runs[0].id } : { view: this.about.live ? "live" : "run" });
     this.store.tell();
     if (tour_allowed && this.runs.length && this.store.state.view === "run" && !this.seen_tour()) window.setTimeout(() => this.tour.start(), 700);

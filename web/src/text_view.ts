@@ -93,7 +93,7 @@ export class TextView {
       const guess = run.guess(step, i);
       return guess >= 0 ? { text: visible(run.piece(guess)).replace(/^␣/, ""), kind: "mask guess" } : { text: "▢", kind: "mask" };
     }
-    const token = run.token_at(state === "new" ? step + 1 : step, i), text = run.piece(token);
+    const token = run.token_at(state === "new" ? step + 1 : step, i), text = run.piece(token).replace(/\n/g, "↵\n");
     return { text, kind: state === "new" ? "new" : state === "prompt" ? "" : "old" };
   }
 

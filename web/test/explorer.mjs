@@ -1,7 +1,8 @@
 // The explorer in Chromium: every panel, the keyboard, the address, what is saved; against the mock server, whose anchors are known.
 // usage: node web/test/explorer.mjs [--only WORDS]
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Mock } from "../mock/server.mjs";
@@ -282,6 +283,25 @@ const facts = {
       assert.deepEqual(poor, [], "WCAG AA on every level");
     }
     await page.dark(false);
+  },
+  async "one file holds the run and needs no server"() {
+    const built = (name) => readFileSync(new URL(`../../buoy/serve/page/${name}`, import.meta.url), "utf8"), data = {}, run = "/api/v1/runs/planted";
+    const keep = (path, packed) => {
+      const [bare, query] = path.slice(7).split("?"), answer = mock.get(bare, new URLSearchParams(query)), bytes = Buffer.isBuffer(answer) ? answer : Buffer.from(JSON.stringify(answer));
+      data[path] = packed ? "gz:" + gzipSync(bytes).toString("base64") : bytes.toString("base64");
+    };
+    for (const path of ["/api/v1/about", "/api/v1/runs", run, `${run}/steps/tokens`, `${run}/steps/guesses`, `${run}/steps/guess_confidence`, `${run}/anchors?rows=all`, `${run}/anchors?rows=read`]) keep(path, false);
+    for (const path of ["received", "received_read", "received_heads"]) keep(`${run}/arrays/${path}`, true);
+    const file = join(downloads, "one.html");
+    writeFileSync(file, built("index.html").replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${built("app.css")}</style>`).replace(/<script src[^>]*><\/script>/, "")
+      .replace("</body>", () => `<script>window.BUOY_DATA = ${JSON.stringify(data)}</script><script>${built("app.js")}</script></body>`));
+    await page.open(`file://${file}#tour=off&view=run&run=planted&step=4&layer=2&position=20`);
+    await page.until(`document.querySelectorAll(".card.text .t.anchor").length === 2`, "anchors from the file");
+    assert.equal(await page.evaluate(`document.querySelectorAll(".card.grid .cell").length`), 12);
+    await page.until(`/needs a server/.test(${$(".card.rows")}.textContent)`, "what is not in the file");
+    assert.ok(await page.evaluate(`Array.from(document.querySelectorAll("nav button")).filter(b => !b.hidden).length`) <= 2);
+    assert.deepEqual(page.requests.filter((url) => url.startsWith("file:") && !url.includes("one.html")), []);
+    page.requests = page.requests.filter((url) => !url.startsWith("file:"));
   },
   async "a wrong token is one line on the page"() {
     await page.open(`${origin}/#token=wrong`);
