@@ -44,14 +44,13 @@ export interface RunInfo {
   prompt_length: number;
   tokens: number[];
   pieces: string[];
-  vocabulary?: Record<string, string>;  // text of every id that occurs at some step
   regions: string[];
   region_names?: string[];
   region_kinds?: string[];
   classes: string[];
   steps: number;
   step_numbers: number[];
-  lengths?: number[];  // [steps + 1]: positions that exist before each step, and at the end
+  step_lengths?: number[];  // [steps]: positions that exist before each step
   layers: number[];
   heads: number;
   mask: string;
@@ -67,6 +66,7 @@ export interface RunInfo {
   changes?: Change[] | null;
   has_guesses?: boolean;
   can_recompute: boolean;
+  error?: string;
   steps_left?: number | null;
 }
 // What was done to a fork at its step.

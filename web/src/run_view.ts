@@ -185,6 +185,7 @@ export class RunView {
   }
 
   private show_flow(run: Run, state: State): void {
+    if (!run.has("flow")) return this.flow_card.clear("Flow between regions was not recorded.");
     const path = this.flow_path(run, state), flow = this.flows.get(path);
     if (!flow) {
       window.clearTimeout(this.flow_timer);

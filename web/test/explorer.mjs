@@ -290,7 +290,7 @@ const facts = {
       const [bare, query] = path.slice(7).split("?"), answer = mock.get(bare, new URLSearchParams(query)), bytes = Buffer.isBuffer(answer) ? answer : Buffer.from(JSON.stringify(answer));
       data[path] = packed ? "gz:" + gzipSync(bytes).toString("base64") : bytes.toString("base64");
     };
-    for (const path of ["/api/v1/about", "/api/v1/runs", run, `${run}/steps/tokens`, `${run}/steps/guesses`, `${run}/steps/guess_confidence`, `${run}/anchors?rows=all`, `${run}/anchors?rows=read`]) keep(path, false);
+    for (const path of ["/api/v1/about", "/api/v1/runs", run, `${run}/pieces`, `${run}/steps/tokens`, `${run}/steps/guesses`, `${run}/steps/guess_confidence`, `${run}/anchors?rows=all`, `${run}/anchors?rows=read`]) keep(path, false);
     for (const path of ["received", "received_read", "received_heads"]) keep(`${run}/arrays/${path}`, true);
     const file = join(downloads, "one.html");
     writeFileSync(file, built("index.html").replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${built("app.css")}</style>`).replace(/<script src[^>]*><\/script>/, "")
@@ -299,7 +299,7 @@ const facts = {
     await page.until(`document.querySelectorAll(".card.text .t.anchor").length === 2`, "anchors from the file");
     assert.equal(await page.evaluate(`document.querySelectorAll(".card.grid .cell").length`), 12);
     await page.until(`/needs a server/.test(${$(".card.rows")}.textContent)`, "what is not in the file");
-    assert.ok(await page.evaluate(`Array.from(document.querySelectorAll("nav button")).filter(b => !b.hidden).length`) <= 2);
+    assert.deepEqual(await page.evaluate(`Array.from(document.querySelectorAll("nav button")).filter(b => !b.hidden).map(b => b.textContent)`), ["Run", "Side by side", "Tables"]);
     assert.deepEqual(page.requests.filter((url) => url.startsWith("file:") && !url.includes("one.html")), []);
     page.requests = page.requests.filter((url) => !url.startsWith("file:"));
   },
