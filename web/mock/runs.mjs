@@ -5,7 +5,7 @@ const WORDS = " the, of. and town river who wrote Boben in 1887 Mormenholm book 
 const MASK = 1000, DIAGONAL = 0.1;
 
 // Which positions are anchors at a step of a layer, and how strong: one that stays, one that moves.
-export const planted_anchors = (N, step, layer) => [{ position: 0, weight: 6 }, { position: 3 + ((7 * step + 5 * layer) % (N - 4)), weight: 14 + layer }];
+export const planted_anchors = (N, step, layer) => [{ position: 0, weight: 9 }, { position: 3 + ((7 * step + 5 * layer) % (N - 4)), weight: 14 + layer }];
 
 export function planted({ id, title, N = 96, S = 12, L = 4, H = 3, prompt = Math.round(N * 0.75), words = WORDS, parent = null, fork_step = null, twist = 0, changes = null }) {
   const tokens = Int32Array.from({ length: N }, (_, i) => (i * 7 + (i >= prompt ? twist : 0)) % words.length), order = Array.from({ length: N - prompt }, (_, i) => (i * 11) % (N - prompt));
@@ -50,6 +50,7 @@ export function planted({ id, title, N = 96, S = 12, L = 4, H = 3, prompt = Math
     sampler: { steps: S, gen_length: N - prompt }, answer: Array.from(tokens.slice(prompt), (t) => words[t]).join(""), gold: null, parent, fork_step, changes, can_recompute: true, sample: id,
   };
   const arrays = { received: { shape: [S, L, N], data: received }, received_read: { shape: [S, L, N], data: received }, received_frozen: { shape: [S, L, N], data: repeat(received.slice(0, L * N), S) }, answer_mass: { shape: [N - prompt, L, names.length], data: answer_mass } };
+  arrays.flow = { shape: [S, L, 5, 5], data: new Float32Array(S * L * 25) };
   if (heads_of) arrays.received_heads = { shape: [S, L, H, N], data: heads };
   return { info, arrays, step_tokens, guesses, sure };
 }
@@ -70,7 +71,7 @@ export function traced(file) {
   npz.tokens.data.forEach((token, i) => (vocabulary[token] = npz.token_texts.data[i]));
   const info = {
     id: header.sample || "trace", model: header.model, family: header.kind, state: "done", title: header.question || header.sample, prompt_length: header.prompt_length, tokens: Array.from(npz.tokens.data), pieces: npz.token_texts.data, vocabulary,
-    regions, region_names: names, region_kinds: npz.region_kinds.data, classes: npz.token_classes.data, steps: S, step_numbers: Array.from(npz.steps.data), lengths: [...npz.step_lengths.data, N], layers: Array.from(npz.layers.data), heads: header.heads,
+    regions, region_names: names, region_kinds: npz.region_kinds.data, classes: npz.token_classes.data, steps: S, step_numbers: Array.from(npz.steps.data), step_lengths: Array.from(npz.step_lengths.data), layers: Array.from(npz.layers.data), heads: header.heads,
     mask: header.kind === "causal" ? "causal" : "full", mask_id: header.mask_id ?? null, commit_step: Array.from(npz.commit_step.data), confidence: Array.from(npz.confidence.data), sampler: header.settings.sampler, answer: header.output, gold: header.answers,
     parent: null, fork_step: null, changes: null, can_recompute: true, sample: header.sample,
   };
@@ -80,7 +81,7 @@ export function traced(file) {
 
 // r⁰: uniform attention under the run's mask.
 export function uniform(run, step) {
-  const N = run.info.tokens.length, n = run.info.lengths?.[step] ?? N, out = new Float32Array(N);
+  const N = run.info.tokens.length, n = run.info.step_lengths?.[step] ?? N, out = new Float32Array(N);
   for (let i = 0; i < n; ++i) {
     if (run.info.mask === "full") out[i] = 1 / n;
     else for (let j = 0; j <= i; ++j) out[j] += 1 / (i + 1) / n;
@@ -94,7 +95,7 @@ export function anchors(run, name, epsilon = 3, min_lift = 2) {
   for (let t = 0; t < S; ++t) {
     const null_ = uniform(run, t);
     for (let l = 0; l < L; ++l) {
-      const r = array.data.subarray((t * L + l) * N, (t * L + l + 1) * N), n = run.info.lengths?.[t] ?? N;
+      const r = array.data.subarray((t * L + l) * N, (t * L + l + 1) * N), n = run.info.step_lengths?.[t] ?? N;
       let mean = 0, square = 0;
       for (let i = 0; i < n; ++i) mean += (r[i] - null_[i]) / n;
       for (let i = 0; i < n; ++i) square += (r[i] - null_[i] - mean) ** 2 / n;

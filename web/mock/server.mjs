@@ -91,6 +91,7 @@ export class Mock {
       return value;
     };
     if (rest === "") return this.info(run);
+    if (rest === "/pieces") return run.info.vocabulary;
     if (rest === "/steps/tokens") return write_npy([S + 1, N], run.step_tokens.subarray(0, (S + 1) * N));
     if (rest === "/steps/guesses" || rest === "/steps/guess_confidence") {
       if (!run.guesses) throw new Refused(404, "guesses were not recorded");

@@ -15,6 +15,8 @@ export interface About {
   limits: Record<string, number>;
   live: boolean;
   traces: boolean;
+  collections?: boolean;
+  tables?: boolean;
 }
 export type RunState = "done" | "running" | "stopped" | "waiting" | "failed";
 export interface RunSummary {
@@ -42,14 +44,13 @@ export interface RunInfo {
   prompt_length: number;
   tokens: number[];
   pieces: string[];
-  vocabulary?: Record<string, string>;  // text of every id that occurs at some step
   regions: string[];
   region_names?: string[];
   region_kinds?: string[];
   classes: string[];
   steps: number;
   step_numbers: number[];
-  lengths?: number[];  // [steps + 1]: positions that exist before each step, and at the end
+  step_lengths?: number[];  // [steps]: positions that exist before each step
   layers: number[];
   heads: number;
   mask: string;
@@ -65,6 +66,7 @@ export interface RunInfo {
   changes?: Change[] | null;
   has_guesses?: boolean;
   can_recompute: boolean;
+  error?: string;
   steps_left?: number | null;
 }
 // What was done to a fork at its step.
@@ -103,11 +105,10 @@ let token = "";
 // The token comes in the fragment, which no server and no log ever sees, and does not stay there.
 export function take_token(): void {
   const parts = new URLSearchParams(location.hash.slice(1)), given = parts.get("token");
-  if (given) {
-    parts.delete("token");
-    store("buoy-token", given);
-    history.replaceState(null, "", "#" + parts.toString());
-  }
+  if (given) store("buoy-token", given);
+  parts.delete("token");
+  parts.delete("tour");
+  if (location.hash.length > 1) history.replaceState(null, "", "#" + parts.toString());
   token = given ?? stored("buoy-token") ?? "";
 }
 

@@ -55,7 +55,7 @@ export class AskView {
   private name = h("input", { type: "text", "aria-label": "Name of a new collection", placeholder: "new collection" });
   private documents = h("div", { class: "documents" });
   private question = h("input", { type: "text", class: "question", "aria-label": "Question", placeholder: "Ask the collection …" });
-  private k = h("input", { type: "number", min: 1, max: 50, value: 5, "aria-label": "Passages" });
+  private k = h("input", { type: "number", min: 1, max: 20, value: 5, "aria-label": "Passages" });
   private note = h("p", { class: "note", role: "alert" });
   private results = h("div", { class: "stack", "aria-live": "polite" });
   private feeds: Feed[] = [];

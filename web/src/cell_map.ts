@@ -27,6 +27,10 @@ export class CellMap {
   readonly canvas = document.createElement("canvas");
   private context = this.canvas.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
   private tip = document.createElement("div");
+  // What is chosen lies above the canvas: moving the step draws no cell again.
+  private row_mark = document.createElement("div");
+  private column_mark = document.createElement("div");
+  private step_label = document.createElement("span");
   private source: MapSource | null = null;
   private tiles = new Map<string, HTMLCanvasElement>();
   private left = 0;  // first position shown, may be a fraction
@@ -44,7 +48,10 @@ export class CellMap {
     this.canvas.setAttribute("aria-label", label);
     this.tip.className = "tip";
     this.tip.hidden = true;
-    this.element.append(this.canvas, this.tip);
+    this.row_mark.className = "row-mark";
+    this.row_mark.append(this.step_label);
+    this.column_mark.className = "column-mark";
+    this.element.append(this.canvas, this.column_mark, this.row_mark, this.tip);
     new ResizeObserver(() => this.resize()).observe(this.element);
     this.listen();
   }
@@ -68,9 +75,12 @@ export class CellMap {
     const s = this.source;
     if (s && !this.fitted && position >= s.first && position < s.end) {
       const shown = (this.width - LEFT) / this.scale;
-      if (position < this.left || position >= this.left + shown) this.pan_to(position - shown / 2);
+      if (position < this.left || position >= this.left + shown) {
+        this.pan_to(position - shown / 2);
+        this.draw();
+      }
     }
-    this.draw();
+    this.place_marks();
   }
 
   private get row_height(): number {
@@ -211,9 +221,9 @@ export class CellMap {
     this.draw_bands(s);
     if (this.scale >= 14 && rows >= 9 && s.label) this.draw_labels(s, last);
     this.draw_outlines(s, last);
-    this.draw_selection();
     c.restore();
     this.draw_steps(s);
+    this.place_marks();
   }
 
   private x_of(position: number): number {
@@ -270,15 +280,18 @@ export class CellMap {
     }
   }
 
-  private draw_selection(): void {
-    const c = this.context, rows = this.row_height, { step, position } = this.selected;
-    c.strokeStyle = color("ink");
-    c.lineWidth = 1.5;
-    c.strokeRect(LEFT - 1, BAND + step * rows, this.width - LEFT + 2, rows);
-    if (position < 0 || !this.source || position < this.source.first || position >= this.source.end) return;
-    c.lineWidth = 1;
-    const width = Math.max(this.scale, 3);
-    c.strokeRect(this.x_of(position) + (this.scale - width) / 2, BAND - 1, width, this.height - BAND);
+  private place_marks(): void {
+    const rows = this.row_height, { step, position } = this.selected, s = this.source;
+    this.row_mark.hidden = !s || !this.width || step >= s.steps;
+    this.row_mark.style.top = `${BAND + step * rows}px`;
+    this.row_mark.style.height = `${rows + 1}px`;
+    if (this.step_label.textContent !== String(step)) this.step_label.textContent = String(step);
+    const width = Math.max(this.scale, 3), x = this.x_of(position) + (this.scale - width) / 2;
+    this.column_mark.hidden = !s || position < s.first || position >= s.end || x < LEFT - 1 || x > this.width;
+    this.column_mark.style.left = `${x}px`;
+    this.column_mark.style.width = `${width + 1}px`;
+    this.column_mark.style.top = `${BAND - 1}px`;
+    this.column_mark.style.height = `${this.height - BAND + 1}px`;
   }
 
   private draw_steps(s: MapSource): void {
@@ -286,9 +299,8 @@ export class CellMap {
     c.font = "10px system-ui, sans-serif";
     c.textAlign = "right";
     for (let step = 0; step < s.steps; ++step) {
-      const here = step === this.selected.step;
-      if (!here && (step % every || Math.abs(step - this.selected.step) < every)) continue;
-      c.fillStyle = color(here ? "ink" : "soft");
+      if (step % every) continue;
+      c.fillStyle = color("soft");
       c.fillText(String(step), LEFT - 5, BAND + (step + 0.5) * rows + 0.5);
     }
     c.textAlign = "left";

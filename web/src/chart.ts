@@ -41,19 +41,19 @@ export interface Grid {
 }
 
 export function grid_chart(grid: Grid, label: string): SVGElement {
-  const cell = Math.max(14, Math.min(26, 400 / grid.columns.length)), row = Math.max(14, Math.min(22, 330 / grid.rows.length)), left = 34, top = 18;
+  const cell = Math.max(14, Math.min(44, 400 / grid.columns.length)), row = Math.max(14, Math.min(22, 330 / grid.rows.length)), left = 34, top = 18;
   const W = left + cell * grid.columns.length + 2, H = top + row * grid.rows.length + 2;
-  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, width: W, height: H, class: "grid-chart", role: "grid", "aria-label": label });
+  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, width: W, height: H, class: "grid-chart", role: "group", "aria-label": label });
   grid.columns.forEach((name, c) => svg.append(s("text", { x: left + (c + 0.5) * cell, y: top - 5, class: "tick", "text-anchor": "middle" }, name)));
   grid.rows.forEach((name, r) => {
     svg.append(s("text", { x: left - 5, y: top + (r + 0.5) * row + 4, class: "tick", "text-anchor": "end" }, name));
     grid.columns.forEach((_, c) => {
       const value = grid.value(r, c), say = grid.say(r, c), back = Number.isFinite(value) ? grid.color(value) : null;
       const rect = s("rect", { x: left + c * cell, y: top + r * row, width: cell - 1, height: row - 1, fill: back === null ? color("blank") : hex(back),
-        class: grid.chosen(r, c) ? "cell chosen" : "cell", role: "gridcell", "aria-label": say, "data-row": r, "data-column": c }, s("title", {}, say));
+        class: grid.chosen(r, c) ? "cell chosen" : "cell", role: "button", "aria-label": say, "data-row": r, "data-column": c }, s("title", {}, say));
       rect.addEventListener("click", () => grid.choose(r, c));
       svg.append(rect);
-      if (grid.numbers && back !== null && cell >= 26) {
+      if (grid.numbers && back !== null && cell >= 30) {
         svg.append(s("text", { x: left + (c + 0.5) * cell, y: top + (r + 0.5) * row + 3.5, class: "number", "text-anchor": "middle", fill: hex(ink_on(back)) }, grid.numbers(value)));
       }
     });

@@ -21,8 +21,11 @@ interface Side {
   run: Run | null;
 }
 
-// Same prompt, same length: positions mean the same.
-export const aligned = (a: Run, b: Run) => a.N === b.N && a.info.prompt_length === b.info.prompt_length && same_prompt(a, b);
+// Same prompt: positions mean the same, as far as both go.
+export const aligned = (a: Run, b: Run) => a.info.prompt_length === b.info.prompt_length && same_prompt(a, b);
+const common_length = (a: Run, b: Run) => Math.min(a.N, b.N);
+// Of one length and mask attention itself is compared; else each against its own null.
+const comparable = (a: Run, b: Run) => a.N === b.N && a.info.mask === b.info.mask;
 function same_prompt(a: Run, b: Run): boolean {
   for (let i = 0; i < a.info.prompt_length; ++i) if (a.info.tokens[i] !== b.info.tokens[i] || a.info.pieces[i] !== b.info.pieces[i]) return false;
   return true;
@@ -127,30 +130,34 @@ export class CompareView {
 
   private differing(a: Run, b: Run, step: number): Set<number> {
     const out = new Set<number>(), other = step_beside(step, a, b);
-    for (let i = a.info.prompt_length; i < a.N; ++i) if (a.token_at(step + 1, i) !== b.token_at(other + 1, i)) out.add(i);
+    for (let i = a.info.prompt_length; i < common_length(a, b); ++i) if (a.token_at(step + 1, i) !== b.token_at(other + 1, i)) out.add(i);
     return out;
   }
 
   private ratios(a: Run, b: Run, step: number, state: State): Float32Array | null {
-    const one = a.received(step, state.layer, state.head, state.rows, () => this.fresh()), two = b.received(step_beside(step, a, b), state.layer, state.head, state.rows, () => this.fresh());
-    return one && two ? one.map((v, i) => (v > 0 ? two[i] / v : NaN)) : null;
+    const of = (run: Run, at: number) => {
+      const layer = this.layer_of(run, state), head = state.head < run.H ? state.head : -1, then = () => this.fresh();
+      return comparable(a, b) ? run.received(at, layer, head, state.rows, then) : run.lift(at, layer, head, state.rows, "uniform", then);
+    };
+    const one = of(a, step), two = of(b, step_beside(step, a, b));
+    return one && two ? one.subarray(0, common_length(a, b)).map((v, i) => (v > 0 && two[i] > 0 ? two[i] / v : NaN)) : null;
   }
 
   private difference_source(a: Run, b: Run, state: State) {
     return {
-      first: 0, end: a.N, steps: a.S, bands: bands_of(a), outlined: () => [],
+      first: 0, end: common_length(a, b), steps: a.S, bands: bands_of(a), outlined: () => [],
       row: (step: number, position: number, count: number, group: number, out: Int32Array) => {
         const ratio = this.ratios(a, b, step, state);
         for (let i = 0; i < count; ++i) {
           let far = 1;
-          for (let p = position + i * group; p < Math.min(position + (i + 1) * group, a.N); ++p) {
+          for (let p = position + i * group; p < Math.min(position + (i + 1) * group, common_length(a, b)); ++p) {
             const v = ratio ? ratio[p] : NaN;
             if (Math.abs(Math.log(v)) > Math.abs(Math.log(far))) far = v;
           }
           out[i] = ratio ? level_color(level_of(far ** 2)) : -1;  // squared: the scale ends at 4 times
         }
       },
-      say: (step: number, position: number) => `step ${step}, position ${position}: B receives ${times(this.ratios(a, b, step, state)?.[position] ?? NaN)} what A receives`,
+      say: (step: number, position: number) => `step ${step}, position ${position}: B receives ${times(this.ratios(a, b, step, state)?.[position] ?? NaN)} what A receives${comparable(a, b) ? "" : ", each over its null"}`,
     };
   }
 
@@ -167,7 +174,7 @@ export class CompareView {
 
   private show_changes(a: Run, b: Run, state: State): void {
     const out: HTMLElement[] = [];
-    const parent = b.info.parent === a.id, at = b.info.fork_step ?? 0;
+    const parent = b.info.parent === a.id, at = a.index_of(b.info.fork_step);
     if (parent) {
       const what = (b.info.changes ?? []).flatMap((c) => changes_in_words(a, c));
       out.push(h("p", {}, `B branches off from A before step ${at}${what.length ? `: ${what.join("; ")}` : ""}.`));
@@ -184,14 +191,14 @@ export class CompareView {
     if (ratio) {
       const order = Array.from(ratio, (v, i) => ({ v, i })).filter(({ v }) => v > 0).sort((x, y) => Math.abs(Math.log(y.v)) - Math.abs(Math.log(x.v))).slice(0, 5);
       const far = order.filter(({ v }) => Math.abs(Math.log(v)) > 0.01);
-      out.push(h("p", {}, far.length ? `In attention, at step ${state.step}: ${far.map(({ v, i }) => `${quoted(a.piece(a.info.tokens[i]))} at ${i} receives ${times(v)}`).join(", ")} of what it does in A.` : `In attention, at step ${state.step}: no token receives more or less than in A by 1 %.`));
+      out.push(h("p", {}, far.length ? `In attention, at step ${state.step}: ${far.map(({ v, i }) => `${quoted(a.piece(a.info.tokens[i]))} at ${i} receives ${times(v)}`).join(", ")} of what it does in A${comparable(a, b) ? "" : ", each over its null"}.` : `In attention, at step ${state.step}: no token receives more or less than in A by 1 %.`));
     }
     replace(this.changed.body, ...out);
   }
 
   private changed_tokens(a: Run, b: Run): number[] {
     const out: number[] = [];
-    for (let i = a.info.prompt_length; i < a.N; ++i) if (a.info.tokens[i] !== b.info.tokens[i]) out.push(i);
+    for (let i = a.info.prompt_length; i < common_length(a, b); ++i) if (a.info.tokens[i] !== b.info.tokens[i]) out.push(i);
     return out;
   }
 

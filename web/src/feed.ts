@@ -14,12 +14,18 @@ export class Feed {
     this.source?.addEventListener("step", (event) => this.step(JSON.parse((event as MessageEvent<string>).data) as StepEvent));
     this.source?.addEventListener("state", (event) => this.state((JSON.parse((event as MessageEvent<string>).data) as { state: RunState }).state));
     // Without data it is the connection that failed, and the browser tries again by itself.
-    this.source?.addEventListener("error", (event) => (event as MessageEvent<string>).data && this.state("failed"));
+    this.source?.addEventListener("error", (event) => {
+      const data = (event as MessageEvent<string>).data;
+      if (!data) return;
+      this.run.info.error = (JSON.parse(data) as { error?: string }).error ?? "";
+      this.state("failed");
+    });
   }
 
   private step(event: StepEvent): void {
     if (this.run.tokens && event.step < this.run.tokens.shape[0] - 1) return;  // already there
-    if (!this.run.apply(event)) return this.stop_and(this.again);
+    // Before the first step there were no layers and no arrays to load.
+    if (!this.run.apply(event) || !this.run.received_name("all", -1)) return this.stop_and(this.again);
     this.changed();
     void this.run.fetch_step(event.step, this.changed);
     if (!this.anchor_timer) {

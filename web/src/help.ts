@@ -3,7 +3,7 @@ import { button, h } from "./dom";
 
 const KEYS: [string, string][] = [
   ["← →", "one step back, on"], ["Home, End", "first, last step"], ["space", "play, pause"], ["[ ]", "layer below, above"], ["{ }", "head before, after"],
-  ["↑ ↓", "token before, after"], ["r", "all rows, or those that write"], ["n", "next null"], ["a", "next anchor"], ["+ −", "zoom the map"], ["Escape", "let go of the token"], ["?", "this help"],
+  ["↑ ↓", "token before, after"], ["r", "all rows, or those that write"], ["n", "next null"], ["a", "next anchor"], ["+ −", "zoom the map"], ["shift-click", "a second token: attention between the two"], ["ctrl-wheel, drag", "zoom and pan a map"], ["Escape", "let go of the token"], ["?", "this help"],
 ];
 
 export class Help {

@@ -1,6 +1,6 @@
 // Starts runs: a prompt, or a question with passages; one model, or several side by side. And the bar of a run that goes on.
 import { About, Passage, run_path, send } from "./api";
-import { button, field, h, replace } from "./dom";
+import { button, field, h, replace, select } from "./dom";
 import { reason, Run } from "./run";
 
 interface Setting {
@@ -36,7 +36,7 @@ export class LivePanel {
   private question = h("input", { type: "text", "aria-label": "Question", placeholder: "Who …?" });
   private passages = h("div", { class: "stack passages" });
   private inputs = new Map<string, HTMLInputElement>();
-  private chat = h("input", { type: "checkbox" });
+  private chat = select("Chat template", [{ value: "", label: "as the model has it" }, { value: "on", label: "on" }, { value: "off", label: "off" }], "", () => {});
   private note = h("p", { class: "note", role: "alert" });
   private by_question = h("div", { hidden: true });
   private by_prompt = h("div", {});
@@ -58,7 +58,7 @@ export class LivePanel {
     this.element = h("div", { class: "live-view" }, h("section", { class: "card", "aria-label": "A new run" },
       h("h2", {}, "Watch a run as it is computed"), h("div", { class: "row", role: "radiogroup", "aria-label": "What is asked" }, mode("a prompt", false), mode("a question with passages", true), button("Fill in an example", () => this.fill_example())),
       this.by_prompt, this.by_question, h("h3", {}, "Model"), h("p", { class: "soft" }, "Two models: both runs stand side by side."), this.models,
-      h("h3", {}, "Sampler"), h("div", { class: "row sampler" }, ...SETTINGS.map((s) => field(s.label, this.inputs.get(s.name) as HTMLElement)), h("label", { class: "check" }, this.chat, "chat template")),
+      h("h3", {}, "Sampler"), h("div", { class: "row sampler" }, ...SETTINGS.map((s) => field(s.label, this.inputs.get(s.name) as HTMLElement)), field("Chat template", this.chat)),
       h("div", { class: "row" }, this.go), this.note));
     this.add_passage();
   }
@@ -100,7 +100,7 @@ export class LivePanel {
     for (const [name, input] of this.inputs) {
       if (input.value !== "") sampler[name] = Number(input.value);
     }
-    const common = { model, sampler, chat: this.chat.checked };
+    const common = { model, sampler, ...(this.chat.value ? { chat: this.chat.value === "on" } : {}) };
     if (!this.asks) return { ...common, prompt: this.prompt.value };
     const passages = Array.from(this.passages.querySelectorAll(".passage"), (box) => ({
       title: (box.querySelector("input") as HTMLInputElement).value, text: (box.querySelector("textarea") as HTMLTextAreaElement).value }));
@@ -144,7 +144,7 @@ export class LiveBar {
     this.run = run;
     const state = run.info.state;
     this.element.hidden = state === "done";
-    this.words.textContent = { running: "Running", stopped: "Stopped", waiting: "Waiting for its turn", failed: "Failed", done: "" }[state] + ` · ${run.tokens ? run.tokens.shape[0] - 1 : 0} steps so far`;
+    this.words.textContent = { running: "Running", stopped: "Stopped", waiting: "Waiting for its turn", failed: `Failed: ${run.info.error ?? "no reason given"}`, done: "" }[state] + ` · ${run.tokens ? run.tokens.shape[0] - 1 : 0} steps so far`;
     this.stop.disabled = state !== "running" && state !== "waiting";
     this.one.disabled = this.go.disabled = state !== "stopped";
   }

@@ -19,6 +19,7 @@ import { times } from "./words";
 
 const NAMES: [View, string][] = [["run", "Run"], ["compare", "Side by side"], ["live", "New run"], ["ask", "Ask"], ["tables", "Tables"]];
 const SEEN = "buoy-tour-seen";
+const AGAIN = 60;  // milliseconds until a run that has grown is loaded again
 const fresh_run = { step: 0, layer: -1, head: -1, position: -1, target: -1 };
 
 class App {
@@ -67,8 +68,8 @@ class App {
       this.status.textContent = reason(error);
       return;
     }
-    for (const view of ["live", "ask"] as const) (this.tabs.get(view) as HTMLElement).hidden = one_file() || !this.about.live;
-    (this.tabs.get("tables") as HTMLElement).hidden = one_file();
+    const there: Partial<Record<View, boolean>> = { live: this.about.live, ask: this.about.collections ?? this.about.live, tables: this.about.tables ?? true, compare: this.runs.length > 1 || this.about.live };
+    for (const [view, yes] of Object.entries(there) as [View, boolean][]) (this.tabs.get(view) as HTMLElement).hidden = !yes || (one_file() && view !== "compare" && view !== "tables");
     if (!this.store.state.run) this.store.set(this.runs.length ? { run: this.runs[0].id } : { view: this.about.live ? "live" : "run" });
     this.store.tell();
     if (tour_allowed && this.runs.length && this.store.state.view === "run" && !this.seen_tour()) window.setTimeout(() => this.tour.start(), 700);
@@ -111,7 +112,10 @@ class App {
       this.loaded.set(id, run);
       this.feeds.get(id)?.close();
       this.feeds.delete(id);
-      if (run.info.state !== "done" && run.info.state !== "failed") this.feeds.set(id, new Feed(run, () => this.step_came(run), () => void this.load(id)));
+      const goes_on = run.info.state !== "done" && run.info.state !== "failed";
+      // Steps may have come while it was loaded: whoever opens a run that goes on sees the newest.
+      if (goes_on && !before && id === this.store.state.run && this.store.state.step === 0) this.store.set({ step: run.S - 1 });
+      if (goes_on) this.feeds.set(id, new Feed(run, () => this.step_came(run), () => void window.setTimeout(() => void this.load(id), AGAIN)));
       else if (before) void this.list_runs().catch(() => {});
       this.status.textContent = "";
     } catch (error) {
@@ -196,7 +200,7 @@ class App {
   }
 }
 
-// ?tour=off in the fragment: for links that should open on the view itself.
+// tour=off in the fragment: for links that should open on the view itself.
 const tour_allowed = new URLSearchParams(location.hash.slice(1)).get("tour") !== "off" && !new URLSearchParams(location.hash.slice(1)).has("step");
 take_token();
 void new App().start(tour_allowed);

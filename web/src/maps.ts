@@ -3,7 +3,7 @@ import { Band, MapSource } from "./cell_map";
 import { Run } from "./run";
 import { State } from "./state";
 import { color, color_number, hex, ink_on, level_color, level_of, LEVELS, region_color } from "./theme";
-import { percent, times, visible } from "./words";
+import { brief, percent, times, visible } from "./words";
 
 export function bands_of(run: Run, first = 0): Band[] {
   const names = run.info.region_names ?? Array.from(new Set(run.info.regions)), out: Band[] = [];
@@ -82,7 +82,7 @@ export function writing_source(run: Run, state: State, anchored: Anchored): MapS
       }
     },
     label(step, position) {
-      const writing = run.writing(step, position), text = (id: number) => visible(run.piece(id)).replace(/^␣/, "");
+      const writing = run.writing(step, position), text = (id: number) => brief(run.piece(id));
       if (writing === "new") return { text: text(run.token_at(step + 1, position)), ink: hex(ink_on(fresh)), italic: false };
       if (writing === "old") return { text: text(run.token_at(step, position)), ink: color("ink"), italic: false };
       const guess = run.guess(step, position);

@@ -31,7 +31,6 @@ export class Run {
 
   constructor(public info: RunInfo) {
     this.N = info.tokens.length;
-    for (const [token, text] of Object.entries(info.vocabulary ?? {})) this.pieces.set(Number(token), text);
     info.tokens.forEach((id, i) => this.pieces.set(id, info.pieces[i]));
   }
 
@@ -52,10 +51,16 @@ export class Run {
   }
 
   static async load(id: string): Promise<Run> {
-    const run = new Run(await get_json<RunInfo>(run_path(id)));
-    const optional = (path: string) => get_array(run.path(path)).catch(() => null);
-    [run.tokens, run.guesses, run.guess_confidence] = await Promise.all([optional("/steps/tokens"), run.info.has_guesses ? optional("/steps/guesses") : null, run.info.has_guesses ? optional("/steps/guess_confidence") : null]);
-    return run;
+    for (let tries = 0; ; ++tries) {
+      const run = new Run(await get_json<RunInfo>(run_path(id)));
+      const known = (there: boolean | undefined, path: string) => (there ? get_array(run.path(path)) : null);
+      const texts = get_json<Record<string, string>>(run.path("/pieces"));
+      [run.tokens, run.guesses, run.guess_confidence] = await Promise.all([get_array(run.path("/steps/tokens")), known(run.info.has_guesses, "/steps/guesses"), known(run.info.has_guesses, "/steps/guess_confidence")]);
+      for (const [token, text] of Object.entries(await texts)) run.pieces.set(Number(token), text);
+      // A run that appends may have grown between one answer and the next.
+      if ([run.tokens, run.guesses, run.guess_confidence].every((a) => a === null || a.shape[1] === run.N)) return run;
+      if (tries > 20) throw new Error("the run grows faster than it can be loaded");
+    }
   }
 
   piece(token: number): string {
@@ -69,7 +74,7 @@ export class Run {
   }
 
   length_at(step: number): number {
-    return this.info.lengths?.[step] ?? this.N;
+    return this.info.step_lengths?.[step] ?? this.N;
   }
 
   mask_id(): number | null {
@@ -92,6 +97,12 @@ export class Run {
     if (!open(now)) return "old";
     if (!open(this.token_at(step + 1, position))) return "new";
     return now < 0 ? "absent" : "mask";
+  }
+
+  // A pass of the model as index of the recorded steps.
+  index_of(pass: number | null): number {
+    const index = this.info.step_numbers.findIndex((n) => n >= (pass ?? 0));
+    return index < 0 ? this.S : index;
   }
 
   guess(step: number, position: number): number {
@@ -162,17 +173,23 @@ export class Run {
 
   // What attention is compared with, [N]; null while it is on its way, or where there is none.
   null_row(step: number, layer: number, head: number, rows: Rows, kind: Null, then: () => void): Float32Array | null {
-    const causal = this.info.mask !== "full";
     if (kind === "first") {
       return rows === "all" ? this.received(0, layer, head, rows, then) : this.slice("received_frozen", step, layer, -1, then);
     }
-    if (!causal) {
-      const n = this.length_at(step), key = `uniform/${n}`;
-      if (!this.means.has(key)) this.means.set(key, new Float32Array(this.N).fill(1 / n));
-      return this.means.get(key) ?? null;
-    }
+    if (this.info.mask === "full" || this.info.mask === "causal") return this.uniform(this.length_at(step), rows);
     const array = this.array_at(`/null?rows=${rows}&step=${step}`, then) ?? null;
     return array ? (array.data as Float32Array) : null;
+  }
+
+  // docs/definitions.md, "Null model": every row attends evenly to what it sees. A causal model reads its last row.
+  private uniform(n: number, rows: Rows): Float32Array {
+    const key = `uniform/${n}/${rows}`, held = this.means.get(key);
+    if (held) return held;
+    const out = new Float32Array(this.N);
+    if (this.info.mask === "full" || rows === "read") out.fill(1 / n, 0, n);
+    else for (let j = n - 1, sum = 0; j >= 0; --j) out[j] = (sum += 1 / (j + 1)) / n;
+    this.means.set(key, out);
+    return out;
   }
 
   private array_at(path: string, then: () => void): Array_ | null {

@@ -36,6 +36,8 @@ export class RunView {
   private flows = new Map<string, FlowData | Error>();
   private flow_timer = 0;
   private repaint_frame = 0;
+  private rest_timer = 0;
+  private last_update = 0;
 
   constructor(private store: Store, private live: () => boolean, forked: (id: string) => void) {
     const choose = (position: number, event?: MouseEvent) => {
@@ -113,6 +115,17 @@ export class RunView {
     this.map.select(state.step, state.position);
     this.writing.select(state.step, state.position);
     this.show_anchors(run, state);
+    // While the step moves fast only what shows the step is drawn; the rest follows when it rests.
+    const now = performance.now(), fast = now - this.last_update < 100;
+    this.last_update = now;
+    window.clearTimeout(this.rest_timer);
+    if (fast) this.rest_timer = window.setTimeout(() => this.update_rest(run), 80);
+    else this.update_rest(run);
+  }
+
+  private update_rest(run: Run): void {
+    if (this.run !== run) return;
+    const state = this.store.state;
     this.show_flow(run, state);
     this.panel.update(run, state);
     this.fork.update(run, state, this.live() && run.info.can_recompute);
@@ -172,6 +185,7 @@ export class RunView {
   }
 
   private show_flow(run: Run, state: State): void {
+    if (!run.has("flow")) return this.flow_card.clear("Flow between regions was not recorded.");
     const path = this.flow_path(run, state), flow = this.flows.get(path);
     if (!flow) {
       window.clearTimeout(this.flow_timer);

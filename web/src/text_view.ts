@@ -33,6 +33,7 @@ export class TextView {
   private update: ((chunk: number) => void) | null = null;
   private pending = new Set<number>();
   private selected = -1;
+  private idle = 0;
 
   constructor(label: string, private choose: (position: number, event: MouseEvent) => void) {
     this.element = h("div", { class: "text", tabindex: 0, role: "group", "aria-label": label });
@@ -54,6 +55,8 @@ export class TextView {
   show(run: Run): void {
     this.run = run;
     this.observer.disconnect();
+    this.pending.clear();
+    this.update = null;
     this.visible_chunks.clear();
     this.spans = [];
     this.shown = [];
@@ -90,8 +93,8 @@ export class TextView {
       const guess = run.guess(step, i);
       return guess >= 0 ? { text: visible(run.piece(guess)).replace(/^␣/, ""), kind: "mask guess" } : { text: "▢", kind: "mask" };
     }
-    const token = run.token_at(state === "new" ? step + 1 : step, i), text = run.piece(token);
-    return { text: text.trim() === "" && !text.includes("\n") ? text : text, kind: state === "new" ? "new" : state === "prompt" ? "" : "old" };
+    const token = run.token_at(state === "new" ? step + 1 : step, i), text = run.piece(token).replace(/\n/g, "↵\n");
+    return { text, kind: state === "new" ? "new" : state === "prompt" ? "" : "old" };
   }
 
   paint(step: number, lift: Float32Array | null, anchors: Set<number>, position: number, changed?: Set<number>): void {
@@ -111,13 +114,26 @@ export class TextView {
       }
     };
     for (let chunk = 0; chunk < this.chunks.length; ++chunk) {
-      if (this.visible_chunks.has(chunk)) this.update(chunk);
-      else this.pending.add(chunk);
+      if (this.visible_chunks.has(chunk)) {
+        this.update(chunk);
+        this.pending.delete(chunk);
+      } else this.pending.add(chunk);
     }
+    // What is out of sight follows when nothing else is going on: a picture or a print shows it too.
+    window.clearTimeout(this.idle);
+    if (this.pending.size) this.idle = window.setTimeout(() => this.catch_up(), 150);
     if (position !== this.selected) {
       this.selected = position;
       this.keep_in_sight(position);
     }
+  }
+
+  private catch_up(): void {
+    for (const chunk of Array.from(this.pending).slice(0, 4)) {
+      this.pending.delete(chunk);
+      this.update?.(chunk);
+    }
+    if (this.pending.size) this.idle = window.setTimeout(() => this.catch_up(), 30);
   }
 
   private keep_in_sight(position: number): void {

@@ -38,9 +38,11 @@ function luminance(color: number): number {
   return 0.2126 * linear(((color >> 16) & 255) / 255) + 0.7152 * linear(((color >> 8) & 255) / 255) + 0.0722 * linear((color & 255) / 255);
 }
 
+// Ink or white, whichever is easier to read; black where neither reaches 4.5 to 1 (WCAG AA).
 export function ink_on(background: number): number {
-  const light = luminance(background);
-  return (light + 0.05) / (luminance(0x1f2430) + 0.05) >= 1.05 / (light + 0.05) ? 0x1f2430 : 0xffffff;
+  const light = luminance(background), contrast = (other: number) => (Math.max(light, luminance(other)) + 0.05) / (Math.min(light, luminance(other)) + 0.05);
+  const better = contrast(0x1f2430) >= contrast(0xffffff) ? 0x1f2430 : 0xffffff;
+  return contrast(better) >= 4.5 ? better : 0x000000;
 }
 
 // Colours stand in a table of LEVELS entries, so that a token's colour is a class and a cell's a number.

@@ -98,11 +98,13 @@ export class TokenPanel {
   private grid_values(run: Run, state: State): { value: (l: number, h: number) => number; paint: (v: number) => number; what: string; problem: string } {
     const none = { value: () => NaN, paint: () => 0, what: "", problem: "" };
     if (state.target >= 0) {
+      const why = this.no_model(run, state);
+      if (why) return { ...none, problem: why };
       const answer = this.grid_answers.get(`${run_path(run.id)}/grid?step=${state.step}&position=${state.position}&target=${state.target}`);
       if (answer === null) return { ...none, problem: "Asking the model…" };
       if (answer instanceof Error) return { ...none, problem: answer.message };
       const most = Math.max(...Array.from(answer.data), 1e-9), H = answer.shape[1];
-      return { value: (l, i) => answer.data[l * H + i], paint: (v) => share_color(v, most), problem: "", what: `attention from ${state.position} to ${state.target} ${quoted(run.piece(run.info.tokens[state.target]))}; darkest: ${percent(most)}` };
+      return { value: (l, i) => answer.data[l * H + i], paint: (v) => share_color(v, most), problem: "", what: `attention from ${state.position} to ${state.target} ${quoted(run.piece(run.info.tokens[state.target]))}; in %, darkest ${percent(most)}` };
     }
     if (!run.has("received_heads")) return { ...none, problem: "Single heads were not recorded (--per-head). Shift-click a second token for the attention between the two." };
     const again = () => this.store.tell();
@@ -120,6 +122,7 @@ export class TokenPanel {
     const chart = grid_chart({
       rows: run.info.layers.map((l) => `L${l}`), columns: Array.from({ length: run.H }, (_, i) => String(i)), value, color: paint,
       say: (r, c) => `layer ${run.info.layers[r]}, head ${c}: ${shares ? percent(value(r, c)) : times(value(r, c))}`,
+      numbers: (v) => (shares ? (v * 100).toFixed(v < 0.0995 ? 1 : 0) : v.toFixed(v < 9.95 ? 1 : 0)),
       chosen: (r, c) => state.layer === run.info.layers[r] && (state.head === c || state.head < 0),
       choose: (r, c) => {
         const same = state.layer === run.info.layers[r] && state.head === c;
@@ -146,7 +149,15 @@ export class TokenPanel {
     return { row: this.row_answers.get(path("row")), column: this.column_answers.get(path("column")), layer };
   }
 
+  // Why nothing can be asked of the model, or nothing.
+  private no_model(run: Run, state: State): string {
+    if (run.writing(state.step, state.position) === "absent") return "The token is not there yet at this step.";
+    return run.info.can_recompute ? "" : "Needs the model: buoy view or buoy serve on a machine that has it.";
+  }
+
   private show_rows(run: Run, state: State): void {
+    const reason = this.no_model(run, state);
+    if (reason) return this.rows.clear(reason);
     const { row, column, layer } = this.asked_rows(run, state);
     if (row === null || column === null) {
       this.rows.say("Asking the model…");
@@ -194,6 +205,8 @@ export class TokenPanel {
   }
 
   private show_candidates(run: Run, state: State): void {
+    const reason = this.no_model(run, state);
+    if (reason) return this.candidates.clear(reason);
     const answer = this.asked_candidates(run, state);
     if (answer === null) return this.candidates.say("Asking the model…");
     if (answer instanceof Error) return this.candidates.clear(answer.message);

@@ -17,6 +17,9 @@ export function visible(text: string): string {
   return text === "" ? "∅" : text.replace(/\n/g, "↵").replace(/\t/g, "⇥").replace(/^ +| +$/g, (spaces) => "␣".repeat(spaces.length));
 }
 
+// For small cells: special tokens without their fences.
+export const brief = (text: string) => visible(text).replace(/^␣/, "").replace(/^<\|?([^|>]+)\|?>$/, "$1");
+
 export const quoted = (text: string) => `“${visible(text).replace(/^␣/, "")}”`;
 
 export const layer_name = (layer: number) => (layer < 0 ? "mean of layers" : `layer ${layer}`);
