@@ -88,6 +88,8 @@ HttpResponse post_run(Explorer::State& state, const HttpRequest& request) {
   if (body.has("prompt") == body.has("question")) fail_http(400, "give either prompt or question");
   if (body.has("prompt") && body.has("passages"))
     fail_http(400, "passages go with a question, not with a prompt");
+  const std::string what = body.has("prompt") ? "prompt" : "question";
+  if (body.string(what).empty()) fail_http(400, "the {} is empty", what);
   const std::vector<std::string> names = state.models.names();
   ShelvedModel& model = state.models.find(body.string_or("model", names.empty() ? "" : names.front()));
   LiveRunSettings run;

@@ -127,8 +127,8 @@ void check_position(const RunRecord& run, Index t, Index position, const char* w
 }
 
 // The row whose logits decide a position.
-Index row_deciding(const ModelConfig& config, const Mask& mask, Index position) {
-  if (config.family->writing == Writing::kAppends) return position - 1;
+Index row_deciding(const ModelConfig& config, const Mask& mask, Index position, Index N) {
+  if (position == N || config.family->writing == Writing::kAppends) return position - 1;
   const Index block_start = mask.block() > 0 ? mask.first_position_seeing(position) : 0;
   return std::max(block_start, position - config.family->logit_shift);
 }
@@ -190,12 +190,14 @@ std::vector<Candidate> candidates_for(const Model& model, const RunRecord& run, 
                                       Index k) {
   const ModelConfig& config = model.config();
   const bool appends = config.family->writing == Writing::kAppends;
-  const Index N = run.length(t), first = appends ? 1 : 0, last = appends ? N : N - 1;
+  // Fast-dLLM v2 lets the last row of a block write the first token of the next.
+  const bool beyond = appends || config.family->sampler == SamplerKind::kFastDllm;
+  const Index N = run.length(t), first = appends ? 1 : 0, last = beyond ? N : N - 1;
   if (position < first || position > last)
     fail_http(400, "position is {}, expected {} to {} at this step", position, first, last);
   const std::vector<TokenId> tokens = run.tokens(t);
   std::vector<TokenId> unconditional = tokens;
-  const Index row = row_deciding(config, run.trace.header.mask, position);
+  const Index row = row_deciding(config, run.trace.header.mask, position, N);
   ChangeTap tap(config, in_force(run.changes, run.pass(t)), N, nullptr);
   std::vector<ForwardSequence> sequences = {
       {.ids = tokens, .read_rows = {&row, 1}, .mask = run.trace.header.mask}};

@@ -131,7 +131,8 @@ TEST(Tables, AreReadAsTheyAreWritten) {
 
 TEST(Page, IsTheFilesThatWereBuiltIn) {
   for (const PageFile& file : page_files()) {
-    EXPECT_EQ(page_text(file.name), read_file(source_path("buoy/serve/page") / std::string(file.name)));
+    const std::filesystem::path path = source_path("buoy/serve/page") / std::string(file.name);
+    EXPECT_TRUE(page_text(file.name) == read_file(path)) << file.name;
   }
   std::string bytes;
   for (int i = 0; i < 100000; ++i) bytes += static_cast<char>(i * i >> 3);
