@@ -8,6 +8,9 @@
 #include "apps/cli/progress.h"
 #include "buoy/base/error.h"
 #include "buoy/draw/canvas.h"
+#include "buoy/engine/tracing_model.h"
+#include "buoy/io/file.h"
+#include "buoy/serve/standalone_page.h"
 
 namespace buoy {
 
@@ -42,8 +45,33 @@ FigureOptions FigureFlags::options(const std::vector<const Analysis*>& done) con
   return made;
 }
 
-void write_and_tell(const StudyResult& result, const StudyReport& report,
-                    const std::filesystem::path& directory, const FigureOptions& figures) {
+namespace {
+
+// A page of the explorer for each model's first example, unless it would be too large to open.
+std::vector<LinksBlock::Link> write_explored(const StudyResult& result,
+                                             const std::filesystem::path& directory) {
+  std::vector<LinksBlock::Link> links;
+  for (const StudiedModel& model : result.models) {
+    if (model.examples.empty()) continue;
+    const Trace& trace = model.examples[0];
+    if (!fits_a_page(trace)) continue;
+    const std::string name =
+        std::filesystem::path(trace_file_name(model.name, trace.header.sample)).stem().string();
+    const std::string file = "explore/" + name + ".html";
+    ExplorerSettings settings;
+    settings.recorded.emplace_back(name, trace);
+    std::filesystem::create_directories(directory / "explore");
+    write_file_atomically(directory / file, standalone_page(settings));
+    links.push_back({fmt::format("{}: sample {}", model.name, trace.header.sample), file});
+  }
+  return links;
+}
+
+}  // namespace
+
+void write_and_tell(const StudyResult& result, StudyReport report, const std::filesystem::path& directory,
+                    const FigureOptions& figures) {
+  report.explored = write_explored(result, directory);
   std::optional<ProgressBar> drawing;
   StudyOptions options{.figures = figures};
   options.progress = [&](const std::string&, Index total) {

@@ -25,7 +25,7 @@ std::vector<std::string> analysis_names();
 
 // Writes the study with a progress bar and prints the path of its report. Where no font is installed, says
 // that there are tables only. Throws Cancelled after Ctrl-C.
-void write_and_tell(const StudyResult& result, const StudyReport& report,
-                    const std::filesystem::path& directory, const FigureOptions& figures);
+void write_and_tell(const StudyResult& result, StudyReport report, const std::filesystem::path& directory,
+                    const FigureOptions& figures);
 
 }  // namespace buoy

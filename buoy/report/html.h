@@ -44,7 +44,16 @@ struct CodeBlock {
   std::string code;  // a command; a click selects it whole
 };
 
-using Block = std::variant<FigureBlock, TableBlock, NoteBlock, CodeBlock>;
+// Files beside the page to go on with.
+struct LinksBlock {
+  struct Link {
+    std::string text, file;  // relative to the page
+  };
+  std::string before;  // what they are
+  std::vector<Link> links;
+};
+
+using Block = std::variant<FigureBlock, TableBlock, NoteBlock, CodeBlock, LinksBlock>;
 
 struct Section {
   std::string id;  // a-z, 0-9 and -; unique on the page, links point at it

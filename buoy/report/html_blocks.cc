@@ -152,6 +152,15 @@ std::string html_of(const CodeBlock& code) {
   return fmt::format("<pre class=\"code\" tabindex=\"0\"><code>{}</code></pre>\n", escape_html(code.code));
 }
 
+std::string html_of(const LinksBlock& block) {
+  std::string links;
+  for (const LinksBlock::Link& link : block.links) {
+    links += fmt::format("{}<a href=\"{}\">{}</a>", links.empty() ? "" : " · ", link_to(link.file),
+                         escape_html(link.text));
+  }
+  return fmt::format("<p>{} {}</p>\n", escape_html(block.before), links);
+}
+
 }  // namespace
 
 std::string swatch_html(Index color) {
@@ -163,6 +172,7 @@ std::string html_of(const Block& block, InlineFigures& figures) {
   if (const auto* figure = std::get_if<FigureBlock>(&block)) return html_of(*figure, figures);
   if (const auto* table = std::get_if<TableBlock>(&block)) return html_of(*table);
   if (const auto* note = std::get_if<NoteBlock>(&block)) return html_of(*note);
+  if (const auto* links = std::get_if<LinksBlock>(&block)) return html_of(*links);
   return html_of(std::get<CodeBlock>(block));
 }
 

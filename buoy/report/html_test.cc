@@ -31,7 +31,8 @@ Page hostile_page() {
       TableBlock{.caption = kHostile,
                  .columns = {{kHostile, ColumnKind::kText, kHostile}, {"n", ColumnKind::kNumber}},
                  .rows = {{kHostile, "1.5"}}},
-      NoteBlock{kHostile}, CodeBlock{kHostile}};
+      NoteBlock{kHostile}, CodeBlock{kHostile},
+      LinksBlock{.before = kHostile, .links = {{kHostile, "explore/a\"b:c"}}}};
   return page;
 }
 

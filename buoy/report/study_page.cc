@@ -151,6 +151,10 @@ void write_study(const StudyResult& result, const StudyReport& report, const fs:
             .facts = report.facts};
   if (!report.claims.empty()) page.verdicts = verdict_section(report.claims, writer);
   page.sections = {questions_section(view), anchors_section(view)};
+  if (!report.explored.empty()) {
+    page.sections.back().blocks.push_back(LinksBlock{
+        .before = "Walk through the whole run, step by step, in the explorer:", .links = report.explored});
+  }
   if (!report.claims.empty())
     add_sections(page, {claims_section(report.claims, writer)}, "The claims, number by number");
   add_analyses(page, view, writer, options.progress);

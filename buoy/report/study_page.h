@@ -25,6 +25,7 @@ struct StudyReport {
   std::optional<ScoreTable> answers = {};
   std::optional<StressResult> stress = {};
   std::optional<InterventionResult> interventions = {};
+  std::vector<LinksBlock::Link> explored = {};  // pages of the examples' whole runs; already written
 };
 
 struct StudyOptions {

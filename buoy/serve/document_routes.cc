@@ -65,13 +65,14 @@ HttpResponse delete_document(Explorer::State& state, const PathParts& parts) {
 }
 
 // As many of the passages as fit the model, the last one cut where that helps.
-LiveRunSettings fitting_run(const Explorer::State& state, ShelvedModel& model, QaItem item,
+LiveRunSettings fitting_run(const Explorer::State& state, ShelvedModel& model, const QaItem& item,
                             const LiveRunSettings& base) {
   const Index room =
       std::min(state.settings.limits.prompt_tokens, model.config().context - base.sampler.gen_length);
   const auto run_with = [&](const std::vector<QaPassage>& passages) {
-    item.passages = passages;
-    return question_run(model, item, Chat::kAuto, base);
+    QaItem asked = item;
+    asked.passages = passages;
+    return question_run(model, asked, Chat::kAuto, base);
   };
   const auto fits = [&](const std::vector<QaPassage>& passages) {
     return std::ssize(run_with(passages).example.prompt.ids) <= room;

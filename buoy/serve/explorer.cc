@@ -34,8 +34,9 @@ std::vector<fs::path> files_in(const std::vector<fs::path>& places, const std::s
   return files;
 }
 
-RunRecord recorded_run(const fs::path& file) {
-  RunRecord record{.trace = read_trace(file)};
+RunRecord recorded_run(Trace trace) {
+  RunRecord record;
+  record.trace = std::move(trace);
   const TraceHeader& h = record.trace.header;
   record.title = title_of(h.question.empty() ? h.sample : h.question);
   record.family = h.writing == Writing::kAppends ? "appends" : "fills masks";
@@ -66,7 +67,7 @@ Json about(const Explorer::State& state) {
             {"history", limits.history},
             {"streams", limits.streams}}},
           {"live", !state.models.names().empty()},
-          {"traces", !state.settings.traces.empty()},
+          {"traces", state.has_recorded},
           {"collections", state.documents != nullptr},
           {"tables", state.tables->count() > 0}};
 }
@@ -75,11 +76,14 @@ Json about(const Explorer::State& state) {
 
 Explorer::State::State(const ExplorerSettings& given)
     : settings(given),
+      has_recorded(!given.traces.empty() || !given.recorded.empty()),
       models(given.models, given.model),
       runs(given.limits.runs, given.limits.history),
       tables(std::make_unique<TableShelf>(files_in(given.tables, ".csv"))) {
   for (const fs::path& file : files_in(given.traces, ".npz"))
-    runs.add_recorded(file.stem().string(), recorded_run(file));
+    runs.add_recorded(file.stem().string(), recorded_run(read_trace(file)));
+  for (auto& [name, trace] : settings.recorded) runs.add_recorded(name, recorded_run(std::move(trace)));
+  settings.recorded.clear();
   if (!given.collections.empty()) documents = std::make_unique<DocumentShelf>(given.collections);
   routes.push_back(page_route("/", "index.html"));
   for (const PageFile& file : page_files()) {

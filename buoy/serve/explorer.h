@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "buoy/engine/loaded_model.h"
+#include "buoy/probe/trace.h"
 #include "buoy/serve/http.h"
 
 namespace buoy {
@@ -21,11 +22,12 @@ struct ServeLimits {
 };
 
 struct ExplorerSettings {
-  std::vector<std::filesystem::path> traces;  // files, or folders of them
-  std::vector<std::filesystem::path> tables;  // CSV files, or folders of them
-  std::vector<std::string> models;            // that visitors may run; empty: none
-  ModelSettings model;                        // device and places of all of them
-  std::filesystem::path collections;          // the folder they lie in; empty: none are kept
+  std::vector<std::filesystem::path> traces;            // files, or folders of them
+  std::vector<std::pair<std::string, Trace>> recorded;  // beside them: name and trace
+  std::vector<std::filesystem::path> tables;            // CSV files, or folders of them
+  std::vector<std::string> models;                      // that visitors may run; empty: none
+  ModelSettings model;                                  // device and places of all of them
+  std::filesystem::path collections;                    // the folder they lie in; empty: none are kept
   ServeLimits limits;
 };
 

@@ -18,6 +18,7 @@ struct Explorer::State {
   ~State();
 
   ExplorerSettings settings;
+  bool has_recorded = false;
   ModelShelf models;
   RunShelf runs;
   std::unique_ptr<DocumentShelf> documents;

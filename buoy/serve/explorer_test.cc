@@ -297,6 +297,8 @@ TEST(Questions, AreAnsweredByEveryModelFromTheDocumentsAsTheyStand) {
   for (const Json& id : asked["runs"]) {
     const Json run = visitor.done(id.get<std::string>());
     EXPECT_EQ(run["ask"], "towns/ask-1");
+    EXPECT_EQ(std::ranges::count(run["regions"], Json("Doc1")) > 0, true)
+        << "the passage stands in the prompt";
     EXPECT_EQ(visitor.array("/runs/" + id.get<std::string>() + "/arrays/answer_mass").shape[0],
               run["commit_step"].size());
   }

@@ -15,6 +15,21 @@
 
 namespace buoy {
 
+namespace {
+
+// Heads one by one where that stays small: a server remembers many runs.
+RecordSettings record_of(const LiveRunSettings& settings) {
+  constexpr Index kMostNumbers = 2'000'000;
+  const ModelConfig& config = settings.model->config();
+  const Index steps = settings.sampler.steps.value_or(settings.sampler.gen_length),
+              N = std::ssize(settings.example.prompt.ids) + settings.sampler.gen_length;
+  RecordSettings record;
+  if (steps * config.L * config.H * N <= kMostNumbers) record.heads = HeadDetail::kPerHead;
+  return record;
+}
+
+}  // namespace
+
 struct LiveRun::State : LiveSteps::Keeper {
   explicit State(LiveRunSettings given) : settings(std::move(given)), changes(settings.changes) {
     generation = start_generation(settings.example.prompt.ids);
@@ -127,7 +142,7 @@ struct LiveRun::State : LiveSteps::Keeper {
 std::string LiveRun::State::settings_json() const {
   const Json json = {{"sampler", to_json(settings.sampler, settings.model->config())},
                      {"template", settings.prompt_template},
-                     {"record", to_json(RecordSettings{})}};
+                     {"record", to_json(record_of(settings))}};
   return json.dump();
 }
 
@@ -140,7 +155,7 @@ void LiveRun::State::run() {
     const TraceSource source{.model = loaded.model(),
                              .tokenizer = model.tokenizer(),
                              .sampler = settings.sampler,
-                             .record = {},
+                             .record = record_of(settings),
                              .name = model.name(),
                              .model_hash = model.hash(),
                              .tokenizer_hash = fingerprint_tokenizer(model.directory()),

@@ -112,6 +112,7 @@ Json run_line(const RunRecord& run) {
           {"state", name_of(run.state)},
           {"steps", run.S()},
           {"sample", run.trace.header.sample},
+          {"mask", mask_name(run.trace.header.mask)},
           {"parent", or_null(run.parent)},
           {"fork_step", or_null(run.fork_step)},
           {"ask", or_null(run.ask)}};
@@ -135,7 +136,6 @@ Json run_json(const RunRecord& run, bool can_recompute) {
   json["layers"] = trace.layers;
   json["model_layers"] = trace.header.model_layers;
   json["heads"] = trace.H();
-  json["mask"] = mask_name(trace.header.mask);
   json["mask_block"] = trace.header.mask.block();
   json["mask_offset"] = trace.header.mask.offset();
   json["rows"] = trace.header.rows == PassRows::kAddUp ? "add up" : "anew";

@@ -4,6 +4,7 @@
 
 #include "buoy/io/json.h"
 #include "buoy/io/npz.h"
+#include "buoy/probe/trace_arrays.h"
 #include "buoy/serve/page.h"
 
 namespace buoy {
@@ -120,6 +121,14 @@ constexpr const char* kPolicy =
     "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'\">\n";
 
 }  // namespace
+
+bool fits_a_page(const Trace& trace) {
+  constexpr Index kMostNumbers = 12'000'000;
+  Index numbers = 0;
+  for (const TraceArray& array : trace_arrays())
+    array.visit(trace, [&](const auto& values) { numbers += std::ssize(values); });
+  return numbers <= kMostNumbers;
+}
 
 std::string standalone_page(const ExplorerSettings& settings) {
   ExplorerSettings alone = settings;

@@ -12,4 +12,7 @@ namespace buoy {
 // Throws Error as Explorer does.
 std::string standalone_page(const ExplorerSettings& settings);
 
+// Whether a trace's page stays small enough for a browser to open at once: about 30 MB.
+bool fits_a_page(const Trace& trace);
+
 }  // namespace buoy
