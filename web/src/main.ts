@@ -113,8 +113,9 @@ class App {
       this.feeds.get(id)?.close();
       this.feeds.delete(id);
       const goes_on = run.info.state !== "done" && run.info.state !== "failed";
-      // Steps may have come while it was loaded: whoever opens a run that goes on sees the newest.
-      if (goes_on && !before && id === this.store.state.run && this.store.state.step === 0) this.store.set({ step: run.S - 1 });
+      // Steps may have come while it was loaded: whoever looked at the newest, or opens a run that goes on, sees the newest.
+      const step = this.store.state.step, newest = before ? step >= before.S - 1 : goes_on && step === 0;
+      if (newest && id === this.store.state.run) this.store.set({ step: run.S - 1 });
       if (goes_on) this.feeds.set(id, new Feed(run, () => this.step_came(run), () => void window.setTimeout(() => void this.load(id), AGAIN)));
       else if (before) void this.list_runs().catch(() => {});
       this.status.textContent = "";

@@ -95,12 +95,12 @@ export class RunView {
       this.run = run;
       this.look = "";
       this.text.show(run);
-      this.show_head(run);
     }
     this.controls.update(run);
     const look = look_of(run, state);
     if (look !== this.look) {
       this.look = look;
+      this.show_head(run);
       this.index_anchors();
       this.map.show(attention_source(run, state, (step) => this.anchors_at.get(step) ?? [], () => this.fresh()));
       this.writing.show(writing_source(run, state, (step) => this.anchors_at.get(step) ?? []));
@@ -149,7 +149,7 @@ export class RunView {
   private show_head(run: Run): void {
     const i = run.info, gold = i.gold?.length ? ` · expected: ${i.gold.join(" / ")}` : "";
     replace(this.head, h("h1", {}, i.title || i.id), h("p", { class: "soft" }, `${i.model} · ${i.family} · ${run.N} tokens, ${i.prompt_length} of them prompt · ${run.S} steps · ${run.L} layers × ${run.H} heads`),
-      h("p", { class: "answer" }, "Answer: ", h("b", {}, i.answer.trim() || "(none yet)"), gold));
+      h("p", { class: "answer" }, "Answer: ", h("b", {}, run.answer() || "(none yet)"), gold));
   }
 
   private show_anchors(run: Run, state: State): void {
