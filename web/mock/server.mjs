@@ -80,7 +80,7 @@ export class Mock {
     return { version: "0.2.0", commit: "mock", models: ["mini-mdm", "mini-arm"], limits: { prompt_tokens: 4096, body_bytes: 1 << 20, runs: 8, history: 64 }, live: true, traces: true };
   }
   summaries() {
-    return Array.from(this.runs.values(), (r) => ({ id: r.info.id, model: r.info.model, title: r.info.title, state: this.state(r), steps: this.steps(r), parent: r.info.parent, fork_step: r.info.fork_step, sample: r.info.sample }));
+    return Array.from(this.runs.values(), (r) => ({ id: r.info.id, model: r.info.model, title: r.info.title, state: this.state(r), steps: this.steps(r), parent: r.info.parent, fork_step: r.info.fork_step, mask: r.info.mask, sample: r.info.sample }));
   }
 
   of_run(run, rest, query) {

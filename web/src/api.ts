@@ -28,6 +28,7 @@ export interface RunSummary {
   parent: string | null;
   fork_step: number | null;
   sample?: string | null;
+  mask?: string;
 }
 export interface ArrayInfo {
   name: string;

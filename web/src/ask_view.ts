@@ -156,7 +156,7 @@ export class AskView {
     this.feeds = [];
     this.answers = [];
     const card = new Card("answers", question, () => this.table()), passages = h("ol", { class: "passages" }, ...asked.passages.map((p, i) => h("li", {}, h("b", { class: "doc-mark" }, `Doc${i + 1} `), h("b", {}, p.title), ` ${p.text} `, h("small", { class: "soft" }, p.score === undefined ? "" : `score ${p.score.toFixed(2)}`))));
-    passages.querySelectorAll<HTMLElement>(".doc-mark").forEach((mark, i) => (mark.style.color = region_color(`Doc${i + 1}`, i + 3)));
+    passages.querySelectorAll<HTMLElement>(".doc-mark").forEach((mark, i) => (mark.style.color = region_color(`Doc${i + 1}`, i)));
     const answers = asked.runs.map((id) => {
       const element = h("div", { class: "given" });
       void this.follow(id, element);

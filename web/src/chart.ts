@@ -122,11 +122,16 @@ export function flow_chart(flow: FlowData, paint: (region: number) => string, la
         s("title", {}, `${flow.regions[i]} → ${flow.regions[j]}: ${(flow.matrix[i][j] * 100).toFixed(1)} % of what ${flow.regions[i]} attends to`)));
     }
   }
+  // Names keep a line's distance; those of slivers are left out.
+  let lowest = -Infinity;
   for (let i = 0; i < n; ++i) {
     if (sends[i] > 0) svg.append(s("rect", { x: left, y: from[i], width: 8, height: Math.max(sends[i] * stretch, 1), fill: paint(i) }),
       s("text", { x: left - 5, y: from[i] + (sends[i] * stretch) / 2 + 4, class: "name", "text-anchor": "end" }, flow.regions[i]));
-    svg.append(s("rect", { x: right - 8, y: into[i], width: 8, height: Math.max(gets[i] * stretch, 1), fill: paint(i) }),
-      s("text", { x: right + 5, y: into[i] + (gets[i] * stretch) / 2 + 4, class: "name" }, `${flow.regions[i]} ${((gets[i] / Math.max(sends.filter((v) => v > 0).length, 1)) * 100).toFixed(0)} %`));
+    const share = gets[i] / Math.max(sends.filter((v) => v > 0).length, 1), middle = into[i] + (gets[i] * stretch) / 2 + 4;
+    svg.append(s("rect", { x: right - 8, y: into[i], width: 8, height: Math.max(gets[i] * stretch, 1), fill: paint(i) }));
+    if (share < 0.005 || middle - lowest < 12) continue;
+    lowest = middle;
+    svg.append(s("text", { x: right + 5, y: middle, class: "name" }, `${flow.regions[i]} ${(share * 100).toFixed(0)} %`));
   }
   return svg;
 }

@@ -104,7 +104,7 @@ export class CompareView {
       if (side.run !== run) side.text.show(run);
       side.run = run;
       const step = i ? step_beside(state.step, a, run) : state.step, mine = { ...state, layer: this.layer_of(run, state), head: state.head < run.H ? state.head : -1 };
-      replace(side.head, h("h1", {}, `${"AB"[i]}: ${run.info.model}${run.info.parent ? ` (fork at step ${run.info.fork_step})` : ""}`), h("p", { class: "answer" }, "Answer: ", h("b", {}, run.info.answer.trim() || "(none yet)")));
+      replace(side.head, h("h1", {}, `${"AB"[i]}: ${run.info.model}${run.info.parent ? ` (fork at step ${run.info.fork_step})` : ""}`), h("p", { class: "answer" }, "Answer: ", h("b", {}, run.answer() || "(none yet)")));
       const anchored = this.anchors(run, mine);
       if (anew) {
         side.map.show(attention_source(run, mine, anchored, () => this.fresh()));

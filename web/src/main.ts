@@ -36,11 +36,16 @@ class App {
   private help = new Help();
   private live_bar = new LiveBar();
   readonly store = new Store();
-  private chooser = select("Run", [], "", (id) => this.store.set({ ...fresh_run, run: id }));
+  private unexplored = "";  // the run that was opened without a token: the strongest anchor's is chosen
+  private chooser = select("Run", [], "", (id) => this.open(id));
   private run_view = new RunView(this.store, () => this.about?.live ?? false, (id) => this.opened([this.store.state.run, id]));
   private compare_view = new CompareView(this.store);
   private live_panel = new LivePanel((ids) => this.opened(ids));
-  private open = (id: string) => this.store.set({ ...fresh_run, view: "run", run: id });
+  private open = (id: string) => {
+    this.unexplored = id;
+    const view = this.store.state.view === "compare" ? "compare" : "run";
+    this.store.set({ ...fresh_run, view, run: id });
+  };
   private ask_view = new AskView(this.store, this.open);
   private tables_view = new TablesView(this.store, () => this.runs, this.open);
   private tour = new Tour(this.store, () => this.run()?.S ?? 1);
@@ -70,7 +75,10 @@ class App {
     }
     const there: Partial<Record<View, boolean>> = { live: this.about.live, ask: this.about.collections ?? this.about.live, tables: this.about.tables ?? true, compare: this.runs.length > 1 || this.about.live };
     for (const [view, yes] of Object.entries(there) as [View, boolean][]) (this.tabs.get(view) as HTMLElement).hidden = !yes || (one_file() && view !== "compare" && view !== "tables");
-    if (!this.store.state.run) this.store.set(this.runs.length ? { run: this.runs[0].id } : { view: this.about.live ? "live" : "run" });
+    // A first visitor should see a masked model write, where there is one.
+    const first = this.runs.find((r) => r.mask !== undefined && r.mask !== "causal") ?? this.runs[0];
+    if (tour_allowed) this.unexplored = this.store.state.run || first?.id || "";
+    if (!this.store.state.run) this.store.set(first ? { run: first.id } : { view: this.about.live ? "live" : "run" });
     this.store.tell();
     if (tour_allowed && this.runs.length && this.store.state.view === "run" && !this.seen_tour()) window.setTimeout(() => this.tour.start(), 700);
   }
@@ -113,8 +121,9 @@ class App {
       this.feeds.get(id)?.close();
       this.feeds.delete(id);
       const goes_on = run.info.state !== "done" && run.info.state !== "failed";
-      // Steps may have come while it was loaded: whoever opens a run that goes on sees the newest.
-      if (goes_on && !before && id === this.store.state.run && this.store.state.step === 0) this.store.set({ step: run.S - 1 });
+      // Steps may have come while it was loaded: whoever looked at the newest, or opens a run that goes on, sees the newest.
+      const step = this.store.state.step, newest = before ? step >= before.S - 1 : goes_on && step === 0;
+      if (newest && id === this.store.state.run) this.store.set({ step: run.S - 1 });
       if (goes_on) this.feeds.set(id, new Feed(run, () => this.step_came(run), () => void window.setTimeout(() => void this.load(id), AGAIN)));
       else if (before) void this.list_runs().catch(() => {});
       this.status.textContent = "";
@@ -163,6 +172,7 @@ class App {
     if (state.position >= run.N) fit.position = -1;
     if (state.target >= run.N) fit.target = -1;
     if (Object.keys(fit).length) return this.store.set(fit);
+    if (this.unexplored === run.id) this.choose_strongest(run, state);
     document.title = `${run.info.title || run.id} · Buoy`;
     if (state.view === "run") this.run_view.update(run, state);
     else {
@@ -173,6 +183,15 @@ class App {
       const lift = run.lift(state.step, state.layer, state.head, state.rows, state.null, () => {});
       this.spoken.textContent = place(run, state.step, state.position) + (lift ? `, receives ${times(lift[state.position])} its null` : "");
     } else this.spoken.textContent = `step ${state.step}`;
+  }
+
+  // Panels about a token are empty until one is chosen; a first visitor should see what they are for.
+  private choose_strongest(run: Run, state: State): void {
+    const anchors = run.anchors(state.rows, () => this.store.tell());
+    if (!anchors) return;
+    this.unexplored = "";
+    const here = anchors.filter((a) => a.step === state.step && (state.layer < 0 || a.layer === state.layer));
+    if (state.position < 0 && here.length) this.store.set({ position: here.reduce((a, b) => (b.lift > a.lift ? b : a)).position });
   }
 
   private key(event: KeyboardEvent): void {
@@ -201,6 +220,6 @@ class App {
 }
 
 // tour=off in the fragment: for links that should open on the view itself.
-const tour_allowed = new URLSearchParams(location.hash.slice(1)).get("tour") !== "off" && !new URLSearchParams(location.hash.slice(1)).has("step");
+const asked = new URLSearchParams(location.hash.slice(1)), tour_allowed = asked.get("tour") !== "off" && !asked.has("step");
 take_token();
 void new App().start(tour_allowed);

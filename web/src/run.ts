@@ -99,6 +99,13 @@ export class Run {
     return now < 0 ? "absent" : "mask";
   }
 
+  // What has been written, where the run still goes on: masks are left out.
+  answer(): string {
+    if (this.info.state === "done") return this.info.answer.trim();
+    const written = this.info.tokens.slice(this.info.prompt_length).filter((token) => token >= 0 && token !== this.mask_id());
+    return written.map((token) => this.piece(token)).join("").trim();
+  }
+
   // A pass of the model as index of the recorded steps.
   index_of(pass: number | null): number {
     const index = this.info.step_numbers.findIndex((n) => n >= (pass ?? 0));

@@ -12,7 +12,7 @@ import { State, Store } from "./state";
 import { region_color } from "./theme";
 import { TextView } from "./text_view";
 import { TokenPanel } from "./token_panel";
-import { floating, layer_name, quoted, times } from "./words";
+import { anchors_in_words, layer_name, layers_in_words, quoted, times } from "./words";
 
 // What decides the maps' colours; step and position do not.
 const look_of = (run: Run, s: State) => `${run.id}/${run.S}/${s.layer}/${s.head}/${s.rows}/${s.null}`;
@@ -57,7 +57,7 @@ export class RunView {
       card.tool(button("−", () => map.zoom(0.5), { "aria-label": "Zoom out" }), button("+", () => map.zoom(2), { "aria-label": "Zoom in" }));
     }
     this.writing_card.body.append(h("ul", { class: "key" }, ...[["k-guess", "guess of a mask, the surer the stronger"], ["k-new", "written at this step"], ["k-old", "written before"], ["k-anchor", "anchor"]].map(([look, what]) => h("li", {}, h("i", { class: look }), what))));
-    this.anchor_card = new Card("anchors", "What floats", () => this.anchor_table());
+    this.anchor_card = new Card("anchors", "Anchors: what floats, what stays", () => this.anchor_table());
     this.flow_card = new Card("flow", "Regions: where attention flows", () => this.flow_table());
     this.panel = new TokenPanel(store);
     this.fork = new ForkPanel(store, forked);
@@ -95,12 +95,12 @@ export class RunView {
       this.run = run;
       this.look = "";
       this.text.show(run);
-      this.show_head(run);
     }
     this.controls.update(run);
     const look = look_of(run, state);
     if (look !== this.look) {
       this.look = look;
+      this.show_head(run);
       this.index_anchors();
       this.map.show(attention_source(run, state, (step) => this.anchors_at.get(step) ?? [], () => this.fresh()));
       this.writing.show(writing_source(run, state, (step) => this.anchors_at.get(step) ?? []));
@@ -149,7 +149,7 @@ export class RunView {
   private show_head(run: Run): void {
     const i = run.info, gold = i.gold?.length ? ` · expected: ${i.gold.join(" / ")}` : "";
     replace(this.head, h("h1", {}, i.title || i.id), h("p", { class: "soft" }, `${i.model} · ${i.family} · ${run.N} tokens, ${i.prompt_length} of them prompt · ${run.S} steps · ${run.L} layers × ${run.H} heads`),
-      h("p", { class: "answer" }, "Answer: ", h("b", {}, i.answer.trim() || "(none yet)"), gold));
+      h("p", { class: "answer" }, "Answer: ", h("b", {}, run.answer() || "(none yet)"), gold));
   }
 
   private show_anchors(run: Run, state: State): void {
@@ -164,14 +164,13 @@ export class RunView {
       const now = anchors.filter((a) => a.step === state.step), by_position = new Map<number, typeof now>();
       for (const a of now) by_position.set(a.position, [...(by_position.get(a.position) ?? []), a]);
       const order = Array.from(by_position).sort((a, b) => b[1].length - a[1].length || a[0] - b[0]).slice(0, 8);
-      const lead = order.length ? `At step ${state.step}, ${by_position.size} of ${run.N} tokens receive far more attention than their null in some layer. They float: choose a layer ( [ and ] ) and move the step to see where they go.` : `At step ${state.step} no token receives far more attention than its null in any layer.`;
-      return replace(this.anchor_card.body, h("p", { class: "lead" }, lead), h("ol", { class: "words" }, ...order.map(([p, list]) => {
+      return replace(this.anchor_card.body, h("p", { class: "lead" }, layers_in_words(run, anchors, state.step)), h("ol", { class: "words" }, ...order.map(([p, list]) => {
         const best = list.reduce((a, b) => (b.lift > a.lift ? b : a));
         return item(best.layer, p, `${this.token_words(run, state.step, p)}, ${best.region}: anchor in ${list.length} of ${run.L} layers, strongest in layer ${best.layer} (${times(best.lift)} its null)`);
       })));
     }
     const now = anchors.filter((a) => a.step === state.step && a.layer === state.layer).sort((a, b) => b.lift - a.lift);
-    replace(this.anchor_card.body, h("p", { class: "lead" }, floating(run, anchors, state.step, state.layer)),
+    replace(this.anchor_card.body, h("p", { class: "lead" }, anchors_in_words(run, anchors, state.step, state.layer)),
       h("ol", { class: "words" }, ...now.slice(0, 8).map((a) => item(a.layer, a.position, `${this.token_words(run, state.step, a.position)}, ${a.region}, ${a.class}: receives ${times(a.lift)} its null`))));
   }
 

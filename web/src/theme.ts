@@ -74,5 +74,6 @@ export function region_color(name: string, index: number): string {
   if (/^(bos|template|system|tail)$/i.test(name)) return color("axis");
   if (/^query|question/i.test(name)) return color("mark");
   if (/^answer/i.test(name)) return color("s1");
-  return color(REGION_NAMES[index % 5]);
+  const passage = /^Doc(\d+)$/.exec(name);
+  return color(REGION_NAMES[(passage ? Number(passage[1]) - 1 : index) % 5]);
 }

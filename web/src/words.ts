@@ -34,19 +34,30 @@ function text_of(run: Run, step: number, anchor: Anchor): string {
   return token === run.mask_id() ? "a mask" : quoted(run.piece(token));
 }
 
-// What floats at a step of a layer, in a sentence or two.
-export function floating(run: Run, anchors: Anchor[], step: number, layer: number): string {
+// The anchors of a layer at a step, and what became of those of the step before.
+export function anchors_in_words(run: Run, anchors: Anchor[], step: number, layer: number): string {
   const at = (t: number) => anchors.filter((a) => a.step === t && a.layer === layer).sort((a, b) => b.lift - a.lift);
   const now = at(step);
   const where = `At step ${step}, layer ${layer}, `;
-  if (!now.length) return where + "no token floats: none receives far more than its null.";
+  if (!now.length) return where + "no token is an anchor: none receives far more than its null.";
   const shown = now.slice(0, 3).map((a) => `${text_of(run, step, a)} at ${a.position} (${times(a.lift)}, ${a.region})`);
   const rest = now.length > 3 ? `, and ${now.length - 3} more` : "";
-  let out = `${where}${now.length === 1 ? "one token floats" : `${now.length} tokens float`}: ${shown.join(", ")}${rest}.`;
-  if (step > 0) {
-    const before = new Set(at(step - 1).map((a) => a.position)), stayed = now.filter((a) => before.has(a.position)).length;
-    const gone = before.size - stayed, fresh = now.length - stayed;
-    if (before.size) out += ` Since the step before ${stayed} stayed, ${fresh} came, ${gone} went.`;
-  }
-  return out;
+  const out = `${where}${now.length === 1 ? "one token is an anchor" : `${now.length} tokens are anchors`}: ${shown.join(", ")}${rest}.`;
+  const before = new Set(step > 0 ? at(step - 1).map((a) => a.position) : []);
+  if (!before.size) return out;
+  const stayed = now.filter((a) => before.has(a.position)).length;
+  return `${out} Since the step before ${stayed} stayed, ${now.length - stayed} came, ${before.size - stayed} went.`;
+}
+
+// Over all layers: where the strongest anchors stand, and how many are new. Whether they float is in these numbers.
+export function layers_in_words(run: Run, anchors: Anchor[], step: number): string {
+  const now = anchors.filter((a) => a.step === step), strongest = new Map<number, Anchor>();
+  if (!now.length) return `At step ${step} no token receives far more attention than its null in any layer.`;
+  for (const a of now) if (a.lift > (strongest.get(a.layer)?.lift ?? 0)) strongest.set(a.layer, a);
+  const tokens = new Set(now.map((a) => a.position)).size, places = new Set(Array.from(strongest.values(), (a) => a.position)).size;
+  let out = `At step ${step}, ${plural(tokens, "token", "tokens")} of ${run.length_at(step)} ${tokens === 1 ? "is an anchor" : "are anchors"} in some layer: far more attention than the null. `;
+  out += places === 1 ? `The strongest is the same in all ${strongest.size} layers that have one` : `The strongest stands at ${places} places over ${strongest.size} layers`;
+  if (step === 0) return out + ".";
+  const before = new Set(anchors.filter((a) => a.step === step - 1).map((a) => `${a.layer}/${a.position}`)), kept = now.filter((a) => before.has(`${a.layer}/${a.position}`)).length;
+  return `${out}; of ${now.length} anchors, layer by layer, ${now.length - kept} ${now.length - kept === 1 ? "was" : "were"} none the step before.`;
 }

@@ -41,7 +41,7 @@ const facts = {
       const outlined = await page.evaluate(`Array.from(document.querySelectorAll(".card.text .t.anchor"), e => Number(e.dataset.i))`);
       assert.deepEqual(outlined, [0, moving(step, layer)]);
       const words = await text(".card.anchors .lead");
-      assert.match(words, /2 tokens float/);
+      assert.match(words, /2 tokens are anchors/);
       assert.ok(words.includes(` at ${moving(step, layer)} (`), words);
       if (step) assert.match(words, /1 stayed, 1 came, 1 went/);
     }
@@ -245,6 +245,7 @@ const facts = {
     await page.until(`${$(".tour")} && !${$(".tour")}.hidden`, "the tour on a first visit");
     for (let i = 0; i < 6; ++i) await page.click(".tour button.primary");
     assert.match(await text(".tour"), /7 of 7/);
+    assert.match(await fragment(), new RegExp(`position=(${moving(0, 3)}|0)(&|$)`), "a first visitor finds the strongest anchor chosen");
     await page.click(".tour button.primary");
     assert.ok(await page.evaluate(`${$(".tour")}.hidden`));
     await page.open(`${origin}/#token=mock`);
