@@ -12,7 +12,7 @@ Numbers are defined in docs/definitions.md; docs/python.md tells more of this pa
 from ._core import Cancelled, Error, InternalError, UsageError, __version__
 from ._core import bundled_models as _bundled_models
 from .bridge import attention
-from .figure import Figure
+from .figure import Figure, Page
 from .lab import (Result, analyze, command, evaluate, intervene, score, shuffle, stress, study, table, trace, verbs, world)
 from .model import Generation, Model, Tokenizer, load
 from .run import Change, Run, Step
@@ -31,7 +31,7 @@ def models():
 
 
 __all__ = [
-    "Cancelled", "Change", "Error", "Figure", "Generation", "InternalError", "Model", "Result", "Run", "Step", "Tokenizer", "Trace",
+    "Cancelled", "Change", "Error", "Figure", "Generation", "InternalError", "Model", "Page", "Result", "Run", "Step", "Tokenizer", "Trace",
     "UsageError", "__version__", "analyses", "analyze", "attention", "command", "eval", "evaluate", "intervene", "load", "models", "read_trace", "read_traces",
     "score", "shuffle", "stress", "study", "table", "trace", "verbs", "world"
 ]

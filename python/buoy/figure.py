@@ -1,9 +1,32 @@
 """Figures that show themselves in a notebook."""
 from __future__ import annotations
 
+import html
 import pathlib
 
 from . import _core
+
+
+class Page:
+    """A page of the explorer that needs no server: a frame in a notebook, a file on request.
+
+    Attributes:
+        html: The page.
+        height: Of the frame, in pixels.
+    """
+
+    def __init__(self, text: str, height: int):
+        self.html = text
+        self.height = height
+
+    def _repr_html_(self) -> str:
+        # A frame of its own origin: the page's script reaches nothing of the notebook.
+        return f'<iframe sandbox="allow-scripts allow-downloads" title="Buoy explorer" width="100%" height="{int(self.height)}" ' \
+               f'style="border:0" srcdoc="{html.escape(self.html)}"></iframe>'
+
+    def save(self, path: str | pathlib.Path) -> None:
+        """Writes it as one HTML file."""
+        pathlib.Path(path).write_text(self.html, encoding="utf-8")
 
 
 class Figure:

@@ -10,7 +10,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy as np
 
 from . import _core
-from .figure import Figure, from_drawn
+from .figure import Figure, Page, from_drawn
 from .tables import frame
 
 _ANCHORS = {"anchors": "excess", "epsilon": 3.0, "min_lift": 2.0, "top_anchors": 5}
@@ -105,6 +105,10 @@ class Trace(Mapping[str, np.ndarray]):
         if not drawn:
             raise _core.Error(f"the trace has nothing that {analysis} could draw")
         return from_drawn(drawn[0])
+
+    def explore(self, height: int = 900) -> Page:
+        """The explorer's page of this run, with everything that was recorded: shown in a notebook, or saved as one file."""
+        return Page(self._core.page(), height)
 
     def _repr_html_(self) -> str:
         header = self.header

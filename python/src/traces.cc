@@ -13,6 +13,7 @@
 #include "buoy/probe/trace_arrays.h"
 #include "buoy/report/study_figures.h"
 #include "buoy/run/collect.h"
+#include "buoy/serve/standalone_page.h"
 #include "python/src/arrays.h"
 #include "python/src/engine.h"
 #include "python/src/errors.h"
@@ -240,6 +241,13 @@ void add_traces(py::module_& module) {
             write_trace(path, trace);
           },
           py::arg("path"))
+      .def("page",
+           [](const Trace& trace) {
+             const py::gil_scoped_release no_gil;
+             ExplorerSettings settings;
+             settings.recorded.emplace_back(trace.header.model + "-" + trace.header.sample, trace);
+             return standalone_page(settings);
+           })
       .def("uniform", [](const Trace& trace) { return share(null_trace(trace)); })
       .def("frozen", [](const Trace& trace) { return share(frozen_trace(trace)); })
       .def("recency", [](const Trace& trace) { return share(recency_trace(trace)); })
