@@ -42,7 +42,7 @@ export function planted({ id, title, N = 96, S = 12, L = 4, H = 3, prompt = Math
   const regions = Array.from({ length: N }, (_, i) => (i === 0 ? "BOS" : i >= prompt ? "Answer" : i < prompt * 0.2 ? "Query" : i < prompt * 0.55 ? "Doc1" : "Doc2"));
   const names = ["BOS", "Query", "Doc1", "Doc2", "Answer"];
   const answer_mass = new Float32Array((N - prompt) * L * names.length);
-  for (let i = 0; i < (N - prompt) * L; ++i) answer_mass.set([0.1, 0.1, 0.5, 0.2, 0.1], i * names.length);
+  for (let i = 0; i < (N - prompt) * L; ++i) answer_mass.set(twist > 1 ? [0.5, 0.3, 0.02, 0.03, 0.15] : [0.1, 0.1, 0.5, 0.2, 0.1], i * names.length);
   const info = {
     id, model: "planted", family: "llada", state: "done", title, prompt_length: prompt, tokens: Array.from(tokens), pieces: Array.from(tokens, (t) => words[t]), vocabulary: { ...words, [MASK]: "<mask>" },
     regions, region_names: names, region_kinds: ["bos", "query", "document", "document", "answer"], classes: regions.map((_, i) => (/[,.]/.test(words[tokens[i]]) ? "punctuation" : "content")),

@@ -21,24 +21,29 @@ interface Asked {
 }
 export interface Support {
   region: number[];  // of each answer token the passage it drew on most, as index of region_names; -1: none
-  lift: number;  // mass on passages ÷ their share of the tokens, mean over the answer's tokens and the deep half of the layers
+  lift: number;  // mass on all passages ÷ that of even attention; NaN without passages
 }
 
-// docs/definitions.md, "Direct flow": the rows that wrote the answer, deep half of the recorded layers, mean over heads.
-export function support(run: Run, mass: { shape: number[]; data: ArrayLike<number> }, until: number): Support {
-  const [G, L, R] = mass.shape, names = run.info.region_names ?? [], kinds = run.info.region_kinds ?? [];
-  const sizes = names.map((name) => run.info.regions.filter((r) => r === name).length), passages = kinds.map((k, i) => (k === "document" ? i : -1)).filter((i) => i >= 0);
-  const share = passages.reduce((sum, i) => sum + sizes[i], 0) / run.N, region: number[] = [];
-  let total = 0;
-  for (let g = 0; g < Math.min(G, until); ++g) {
-    const sums = new Float64Array(R);
-    for (let l = Math.floor(L / 2); l < L; ++l) for (let r = 0; r < R; ++r) sums[r] += mass.data[(g * L + l) * R + r] / (L - Math.floor(L / 2));
-    total += passages.reduce((sum, i) => sum + sums[i], 0);
+type Numbers = { shape: number[]; data: ArrayLike<number> };
+
+// docs/definitions.md, "Support of an answer": mass [G, L, R] of the rows that wrote it, visible [G] keys of each, `until` of them.
+export function support(run: Run, mass: Numbers, visible: Numbers | null, until: number): Support {
+  const [G, L, R] = mass.shape, names = run.info.region_names ?? [], kinds = run.info.region_kinds ?? [], deep = Math.floor(L / 2), n = Math.min(G, until);
+  const sizes = names.map((name) => run.info.regions.filter((r) => r === name).length), passages = kinds.map((k, i) => (k === "document" ? i : -1)).filter((i) => i >= 0 && sizes[i] > 0);
+  const region: number[] = [];
+  let total = 0, even = 0;
+  for (let g = 0; g < n; ++g) {
+    const sums = new Float64Array(R), keys = visible?.data[g] || run.N;
+    for (let l = deep; l < L; ++l) for (let r = 0; r < R; ++r) sums[r] += mass.data[(g * L + l) * R + r] / (L - deep);
+    for (const i of passages) {
+      total += sums[i];
+      even += sizes[i] / keys;
+    }
     // Against its size, or the longest passage would always win.
-    const best = passages.reduce((b, i) => (sizes[i] && (b < 0 || sums[i] / sizes[i] > sums[b] / sizes[b]) ? i : b), -1);
-    region.push(best >= 0 && sums[best] > sizes[best] / run.N ? best : -1);
+    const best = passages.reduce((b, i) => (b < 0 || sums[i] / sizes[i] > sums[b] / sizes[b] ? i : b), -1);
+    region.push(best >= 0 && sums[best] > sizes[best] / keys ? best : -1);
   }
-  return { region, lift: share > 0 && until > 0 ? total / until / share : NaN };
+  return { region, lift: even > 0 ? total / even : NaN };
 }
 
 // How many tokens belong to the answer: those before what the regions call its tail, and before EOS.
@@ -181,7 +186,8 @@ export class AskView {
   private draw(entry: { run: Run; element: HTMLElement; support: Support | null }): void {
     const { run, element } = entry, n = answer_length(run), first = run.info.prompt_length, names = run.info.region_names ?? [];
     const mass = run.info.state === "done" && run.has("answer_mass") ? run.array("answer_mass", () => this.draw(entry)) : null;
-    entry.support = mass ? support(run, mass, n) : null;
+    const visible = mass && run.has("answer_visible") ? run.array("answer_visible", () => this.draw(entry)) : null;
+    entry.support = mass && (visible || !run.has("answer_visible")) ? support(run, mass, visible, n) : null;
     const spans = Array.from({ length: n }, (_, i) => {
       const token = run.info.tokens[first + i], open = token === run.mask_id() || token < 0, from = entry.support?.region[i] ?? -1;
       const span = h("span", { class: "drawn", title: from >= 0 ? `drew on ${names[from]} when it was written` : open ? "not written yet" : "drew on no passage more than evenly" }, open ? "▢" : run.piece(token));

@@ -86,7 +86,7 @@ export function writing_source(run: Run, state: State, anchored: Anchored): MapS
       if (writing === "new") return { text: text(run.token_at(step + 1, position)), ink: hex(ink_on(fresh)), italic: false };
       if (writing === "old") return { text: text(run.token_at(step, position)), ink: color("ink"), italic: false };
       const guess = run.guess(step, position);
-      return writing === "mask" && guess >= 0 ? { text: text(guess), ink: color("soft"), italic: true } : null;
+      return writing === "mask" && guess >= 0 ? { text: text(guess), ink: color("ink"), italic: true } : null;
     },
     say(step, position) {
       const sure = confidence(step, position), final = run.info.confidence[position - first];

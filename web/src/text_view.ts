@@ -137,8 +137,10 @@ export class TextView {
   }
 
   private keep_in_sight(position: number): void {
-    const span = this.spans[position];
-    if (!span || !this.element.contains(document.activeElement)) return;
-    span.scrollIntoView({ block: "nearest" });
+    const span = this.spans[position], box = this.element;
+    if (!span) return;
+    // Only the text scrolls, never the page under the reader's hands.
+    const top = span.offsetTop, bottom = top + span.offsetHeight;
+    if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
   }
 }

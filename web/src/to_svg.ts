@@ -71,7 +71,7 @@ function nested(element: SVGElement, at: Origin): string {
 
 function picture(canvas: HTMLCanvasElement, at: Origin): string {
   const r = canvas.getBoundingClientRect();
-  return `<image x="${round(r.x - at.x)}" y="${round(r.y - at.y)}" width="${round(r.width)}" height="${round(r.height)}" href="${canvas.toDataURL("image/png")}"/>\n`;
+  return `<image x="${round(r.x - at.x)}" y="${round(r.y - at.y)}" width="${round(r.width)}" height="${round(r.height)}" preserveAspectRatio="none" href="${canvas.toDataURL("image/png")}"/>\n`;
 }
 
 function draw(node: Node, at: Origin): string {

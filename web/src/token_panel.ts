@@ -168,7 +168,7 @@ export class TokenPanel {
     const list = (title: string, array: Array_, explain: string) => {
       const order = Array.from(array.data, (value, i) => ({ value, i })).sort((a, b) => b.value - a.value || a.i - b.i).slice(0, TOP);
       return h("div", {}, h("h3", {}, title), this.strip(run, state, array), bars(order.map(({ value, i }) => ({
-        label: visible(run.writing(state.step, i) === "mask" ? "▢" : run.piece(run.token_at(state.step, i))), detail: ` ${i} · ${run.info.regions[i] ?? ""}`, value,
+        label: run.token_at(state.step, i) === run.mask_id() ? "▢" : visible(run.piece(run.token_at(state.step, i))), detail: ` ${i} · ${run.info.regions[i] ?? ""}`, value,
         choose: () => this.store.set({ target: i }), class: i === state.target ? "chosen" : undefined })), percent), h("p", { class: "soft" }, explain));
     };
     replace(this.rows.body, h("p", { class: "soft" }, `Exact, recomputed: step ${state.step}, layer ${layer}${state.layer < 0 ? " (the last; choose another above)" : ""}, ${head_name(state.head)}.`),

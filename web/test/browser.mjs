@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 const FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
   "--disable-extensions", "--disable-default-apps", "--mute-audio", "--hide-scrollbars", "--force-color-profile=srgb", "--remote-debugging-pipe"];
-const PATIENCE = 20000;  // milliseconds until something that should happen counts as not happening
+const PATIENCE = Number(process.env.BUOY_PATIENCE ?? 20000);  // milliseconds until something that should happen counts as not happening
 
 export class Browser {
   static async start(program = process.env.BUOY_CHROMIUM ?? "chromium") {
