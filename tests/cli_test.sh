@@ -136,6 +136,16 @@ sed 's|<a href="https://arxiv.org/abs/2601.07894">||' "$work/out/report.html" >"
 grep -qE 'https?://' "$work/out/without_link" && note "the report refers to the network"
 grep -q "default-src 'none'" "$work/out/report.html" || note "the report has no content security policy"
 [ -s "$work/out/questions.csv" ] || note "analyze did not write questions.csv"
+explored=$(grep -o 'href="explore/[^"]*"' "$work/out/report.html" | head -1)
+explored=${explored#href=\"} explored=${explored%\"}
+[ -s "$work/out/$explored" ] || note "the report links to $explored, which is not there"
+expect 0 'one.html$' view "$work/arm.npz" --html "$work/one.html"
+cmp -s <(grep -o 'default-src [^"]*' "$work/one.html") /dev/null && note "a page of its own has no content security policy"
+expect 1 'golden.npz: ' view "$goldens/llada/golden.npz" --html "$work/none.html"
+expect 1 'nowhere' serve --model "$work/nowhere"
+expect 1 'holds no .npz files' view "$goldens" --html "$work/none.html"
+expect 1 'cannot listen there' serve --host 203.0.113.7
+expect 2 'port' serve --port 99999
 expect 1 'analyse one model at a time' analyze "$work/traces" "$work/arm.npz" -o "$work/none"
 expect 2 'absorbtion' analyze "$work/traces" --only absorbtion -o "$work/none"
 expect 2 'no effect with --anchors topk' analyze "$work/traces" --anchors topk --epsilon 2 -o "$work/none"

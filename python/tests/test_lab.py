@@ -88,6 +88,16 @@ class Traces(unittest.TestCase):
         with self.assertRaisesRegex(buoy.UsageError, "expected svg, png or pdf"):
             figure.save(self.path / "drift.gif")
 
+    def test_show_the_whole_run_in_a_page_of_their_own(self):
+        page = self.trace.explore(height=500)
+        shown = page._repr_html_()
+        self.assertTrue(shown.startswith('<iframe sandbox="allow-scripts allow-downloads"'))
+        self.assertIn('height="500"', shown)
+        self.assertNotIn("<script", shown, "everything is inside the frame")
+        page.save(self.path / "run.html")
+        self.assertEqual((self.path / "run.html").read_text(encoding="utf-8"), page.html)
+        self.assertIn("window.BUOY_DATA=", page.html)
+
     def test_draw_every_analysis_that_they_have_numbers_of(self):
         drawn = {name: self.trace.figures(name) for name in buoy.analyses()}
         for name in ("drift", "absorption", "concentration", "qk", "dormant", "classes"):
