@@ -12,33 +12,33 @@
 namespace buoy {
 namespace {
 
-using S = SamplerSettings;
-using TakeSetting = void (*)(S& settings, const JsonObject& json, std::string_view name);
+using AllSettings = SamplerSettings;
+using TakeSetting = void (*)(AllSettings& settings, const JsonObject& json, std::string_view name);
 
 template <auto member>
-void take_integer(S& s, const JsonObject& json, std::string_view name) {
+void take_integer(AllSettings& s, const JsonObject& json, std::string_view name) {
   s.*member = json.integer(name);
 }
 template <auto member>
-void take_number(S& s, const JsonObject& json, std::string_view name) {
+void take_number(AllSettings& s, const JsonObject& json, std::string_view name) {
   s.*member = json.number(name);
 }
 template <auto member>
-void take_flag(S& s, const JsonObject& json, std::string_view name) {
+void take_flag(AllSettings& s, const JsonObject& json, std::string_view name) {
   s.*member = json.boolean(name);
 }
 template <auto member, auto parse>
-void take_name(S& s, const JsonObject& json, std::string_view name) {
+void take_name(AllSettings& s, const JsonObject& json, std::string_view name) {
   s.*member = parse(json.string(name));
 }
 
-void take_seed(S& s, const JsonObject& json, std::string_view name) {
+void take_seed(AllSettings& s, const JsonObject& json, std::string_view name) {
   const Index seed = json.integer(name);
   if (seed < 0) fail_usage("{} is {}, expected at least 0", name, seed);
   s.seed = static_cast<std::uint64_t>(seed);
 }
 
-void take_stop_ids(S& s, const JsonObject& json, std::string_view name) {
+void take_stop_ids(AllSettings& s, const JsonObject& json, std::string_view name) {
   const Json* list = json.find(name);
   if (!list->is_array()) fail("{}: \"{}\" is {}, expected a list", json.place(), name, kind_of(*list));
   s.stop_ids.clear();
@@ -50,27 +50,27 @@ void take_stop_ids(S& s, const JsonObject& json, std::string_view name) {
 
 const std::map<std::string_view, TakeSetting>& setting_takers() {
   static const std::map<std::string_view, TakeSetting> table = {
-      {"gen_length", take_integer<&S::gen_length>},
-      {"temperature", take_number<&S::temperature>},
+      {"gen_length", take_integer<&AllSettings::gen_length>},
+      {"temperature", take_number<&AllSettings::temperature>},
       {"seed", take_seed},
-      {"steps", take_integer<&S::steps>},
-      {"block_length", take_integer<&S::block_length>},
-      {"cache", take_name<&S::cache, parse_cache_kind>},
-      {"cache_refresh", take_integer<&S::cache_refresh>},
-      {"sub_block_length", take_integer<&S::sub_block_length>},
-      {"remasking", take_name<&S::remasking, parse_remasking>},
-      {"confidence", take_name<&S::confidence, parse_confidence_type>},
-      {"cfg_scale", take_number<&S::cfg_scale>},
-      {"threshold", take_number<&S::threshold>},
-      {"logits_eos_inf", take_flag<&S::logits_eos_inf>},
-      {"confidence_eos_eot_inf", take_flag<&S::confidence_eos_eot_inf>},
-      {"alg", take_name<&S::alg, parse_dream_algorithm>},
-      {"alg_temp", take_number<&S::alg_temp>},
-      {"eps", take_number<&S::eps>},
-      {"top_p", take_number<&S::top_p>},
-      {"top_k", take_integer<&S::top_k>},
+      {"steps", take_integer<&AllSettings::steps>},
+      {"block_length", take_integer<&AllSettings::block_length>},
+      {"cache", take_name<&AllSettings::cache, parse_cache_kind>},
+      {"cache_refresh", take_integer<&AllSettings::cache_refresh>},
+      {"sub_block_length", take_integer<&AllSettings::sub_block_length>},
+      {"remasking", take_name<&AllSettings::remasking, parse_remasking>},
+      {"confidence", take_name<&AllSettings::confidence, parse_confidence_type>},
+      {"cfg_scale", take_number<&AllSettings::cfg_scale>},
+      {"threshold", take_number<&AllSettings::threshold>},
+      {"logits_eos_inf", take_flag<&AllSettings::logits_eos_inf>},
+      {"confidence_eos_eot_inf", take_flag<&AllSettings::confidence_eos_eot_inf>},
+      {"alg", take_name<&AllSettings::alg, parse_dream_algorithm>},
+      {"alg_temp", take_number<&AllSettings::alg_temp>},
+      {"eps", take_number<&AllSettings::eps>},
+      {"top_p", take_number<&AllSettings::top_p>},
+      {"top_k", take_integer<&AllSettings::top_k>},
       {"stop_ids", take_stop_ids},
-      {"ignore_eos", take_flag<&S::ignore_eos>},
+      {"ignore_eos", take_flag<&AllSettings::ignore_eos>},
   };
   return table;
 }
