@@ -1,5 +1,6 @@
 // Speaks to the server, or to window.BUOY_DATA where the page is one file. Knows nothing of views.
 import { Array_, read_npy } from "./npy";
+import { write_address } from "./state";
 
 declare global {
   interface Window {
@@ -109,7 +110,7 @@ export function take_token(): void {
   if (given) store("buoy-token", given);
   parts.delete("token");
   parts.delete("tour");
-  if (location.hash.length > 1) history.replaceState(null, "", "#" + parts.toString());
+  if (location.hash.length > 1) write_address("replaceState", "#" + parts.toString());
   token = given ?? stored("buoy-token") ?? "";
 }
 

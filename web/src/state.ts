@@ -51,6 +51,15 @@ export function from_fragment(fragment: string): State {
   return state;
 }
 
+// Inside a frame whose text was given to it (a notebook) there is no address to write; the state then lives in the page alone.
+export function write_address(how: "pushState" | "replaceState", fragment: string): void {
+  try {
+    history[how](null, "", fragment);
+  } catch {
+    // The view works all the same.
+  }
+}
+
 type Listener = (state: State, before: State) => void;
 
 export class Store {
@@ -79,12 +88,12 @@ export class Store {
     this.state = { ...before, ...change };
     if (to_fragment(before) === to_fragment(this.state)) return;
     if (before.view !== this.state.view || before.run !== this.state.run) {
-      history.pushState(null, "", to_fragment(this.state));
+      write_address("pushState", to_fragment(this.state));
     } else if (!this.written) {
       // Browsers allow a page some hundred changes of its address a minute; scrubbing makes more.
       this.written = window.setTimeout(() => {
         this.written = 0;
-        history.replaceState(null, "", to_fragment(this.state));
+        write_address("replaceState", to_fragment(this.state));
       }, 200);
     }
     this.tell();

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+const FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
   "--disable-extensions", "--disable-default-apps", "--mute-audio", "--hide-scrollbars", "--force-color-profile=srgb", "--remote-debugging-pipe"];
 const PATIENCE = Number(process.env.BUOY_PATIENCE ?? 20000);  // milliseconds until something that should happen counts as not happening
 

@@ -305,6 +305,14 @@ const facts = {
     assert.equal(await page.evaluate(`document.querySelectorAll(".card.grid .cell").length`), 12);
     await page.until(`/needs a server/.test(${$(".card.rows")}.textContent)`, "what is not in the file");
     assert.deepEqual(await page.evaluate(`Array.from(document.querySelectorAll("nav button")).filter(b => !b.hidden).map(b => b.textContent)`), ["Run", "Side by side", "Tables"]);
+    // In a notebook the page is the text of a frame, which has no address and no storage of its own.
+    for (const sandbox of [null, "allow-scripts"]) {
+      await page.open("data:text/html,<body></body>");
+      await page.until("document.body");
+      page.complaints = [];
+      await page.evaluate(`(() => { const f = document.createElement("iframe"); ${sandbox ? `f.setAttribute("sandbox", "${sandbox}");` : ""} f.width = 900; f.height = 700; f.srcdoc = ${JSON.stringify(readFileSync(file, "utf8").replace("</body>", () => `<script>const look = setInterval(() => { if (document.querySelectorAll(".card.text .t.anchor").length) { document.querySelector("select[aria-label=Layer]").value = "2"; document.querySelector("select[aria-label=Layer]").dispatchEvent(new Event("change")); setTimeout(() => parent.postMessage(document.querySelector(".card.anchors").textContent, "*"), 300); clearInterval(look); } }, 50)</script></body>`))}; window.told = ""; window.addEventListener("message", (e) => (window.told = e.data)); document.body.append(f); })()`);
+      assert.match(await page.until("window.told", `the page in a frame${sandbox ? ` (${sandbox})` : ""}`), /layer 2/);
+    }
     assert.deepEqual(page.requests.filter((url) => url.startsWith("file:") && !url.includes("one.html")), []);
     page.requests = page.requests.filter((url) => !url.startsWith("file:"));
   },
