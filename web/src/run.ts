@@ -123,7 +123,9 @@ export class Run {
     if (head >= 0) return rows === "all" && this.has("received_heads") ? "received_heads" : null;
     return RECEIVED[rows].find((name) => this.has(name)) ?? null;
   }
-  why_not(rows: Rows, head: number): string {
+  // Why there is nothing to colour by; empty where there is.
+  why_not(rows: Rows, head: number, kind: Null): string {
+    if (this.received_name(rows, head)) return kind === "first" && rows === "read" && !this.has("received_frozen") ? "The first step's attention over these rows was not recorded." : "";
     if (head >= 0 && rows === "read") return "Single heads are recorded over all rows only.";
     if (head >= 0) return "Single heads were not recorded (--per-head): click a token for its exact rows, or choose the mean over heads.";
     return rows === "read" ? "The read rows were not recorded." : "Received attention was not recorded.";
@@ -173,15 +175,21 @@ export class Run {
       const from = begin(l);
       for (let i = 0; i < N; ++i) mean[i] += data[from + i] / L;
     }
-    if (this.means.size > 4096) this.means.clear();
+    this.make_room();
     this.means.set(key, mean);
     return mean;
+  }
+
+  // Rows that were worked out are kept up to some 64 MB.
+  private make_room(): void {
+    if (this.means.size * this.N > 16 << 20) this.means.clear();
   }
 
   // What attention is compared with, [N]; null while it is on its way, or where there is none.
   null_row(step: number, layer: number, head: number, rows: Rows, kind: Null, then: () => void): Float32Array | null {
     if (kind === "first") {
-      return rows === "all" ? this.received(0, layer, head, rows, then) : this.slice("received_frozen", step, layer, -1, then);
+      if (rows === "read") return this.has("received_frozen") ? this.slice("received_frozen", step, layer, -1, then) : null;
+      return this.received(0, layer, head, rows, then);
     }
     if (this.info.mask === "full" || this.info.mask === "causal") return this.uniform(this.length_at(step), rows);
     const array = this.array_at(`/null?rows=${rows}&step=${step}`, then) ?? null;
@@ -227,7 +235,7 @@ export class Run {
       if (!base) return null;
       for (let i = 0; i < this.N; ++i) out[i] = base[i] > 0 ? received[i] / base[i] : NaN;
     }
-    if (this.means.size > 4096) this.means.clear();
+    this.make_room();
     this.means.set(key, out);
     return out;
   }

@@ -108,8 +108,7 @@ export class RunView {
       this.map_card.element.querySelector(".legend")?.remove();
       this.map_card.tool(legend);
     }
-    const missing = run.received_name(state.rows, state.head) ? "" : run.why_not(state.rows, state.head);
-    this.map_card.say(missing);
+    this.map_card.say(run.why_not(state.rows, state.head, state.null));
     const lift = run.lift(state.step, state.layer, state.head, state.rows, state.null, () => this.fresh());
     this.text.paint(state.step, lift, new Set(this.anchors_at.get(state.step) ?? []), state.position);
     this.map.select(state.step, state.position);

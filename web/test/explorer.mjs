@@ -92,6 +92,10 @@ const facts = {
     assert.equal(shown, "7,2,1,read,first");
     await page.evaluate(`location.hash = "#view=run&run=planted&step=2&layer=1"`);
     await page.until(`${$(".scrubber")}.value === "2"`, "the step of the new address");
+    await page.evaluate(`Array.from(document.querySelectorAll("nav button")).find(b => b.textContent === "Tables").click()`);
+    await page.until(`${$(".tables-view")} !== null`, "another view");
+    await page.evaluate("history.back()");
+    await page.until(`${$(".run-view")} !== null && ${$(".scrubber")}.value === "2"`, "back where it was");
   },
   async "an address beyond the run is brought back into it"() {
     await open("view=run&run=planted&step=999&layer=77&head=9&position=5000");
@@ -320,6 +324,15 @@ const facts = {
     await page.open(`${origin}/#token=wrong`);
     await page.until(`/token: missing or wrong/.test(${$(".status")}?.textContent ?? "")`, "the server's line");
     page.complaints = page.complaints.filter((line) => !line.includes("403"));
+  },
+  async "a server that is gone is one line on the page"() {
+    await open("view=run&run=planted&step=1");
+    await run_ready();
+    mock.server.closeAllConnections?.();
+    await new Promise((done) => mock.server.close(done));
+    await page.evaluate(`location.hash = "#view=run&run=hostile&step=1"`);
+    await page.until(`/the server does not answer/.test(${$(".status")}.textContent)`, "the line");
+    page.complaints = page.complaints.filter((line) => !line.includes("ERR_CONNECTION_REFUSED"));
   },
 };
 
