@@ -6,12 +6,12 @@ export type Null = "uniform" | "first" | "none";
 export interface State {
   view: View;
   run: string;
-  other: string;  // the run beside it
+  other: string; // the run beside it
   step: number;
-  layer: number;  // the model's number; -1: mean of the recorded ones
-  head: number;  // -1: mean
-  position: number;  // -1: none
-  target: number;  // -1: none
+  layer: number; // the model's number; -1: mean of the recorded ones
+  head: number; // -1: mean
+  position: number; // -1: none
+  target: number; // -1: none
   rows: Rows;
   null: Null;
   table: string;
@@ -19,7 +19,18 @@ export interface State {
 }
 
 export const initial: State = {
-  view: "run", run: "", other: "", step: 0, layer: -1, head: -1, position: -1, target: -1, rows: "all", null: "uniform", table: "", collection: "",
+  view: "run",
+  run: "",
+  other: "",
+  step: 0,
+  layer: -1,
+  head: -1,
+  position: -1,
+  target: -1,
+  rows: "all",
+  null: "uniform",
+  table: "",
+  collection: "",
 };
 const VIEWS: View[] = ["run", "compare", "live", "ask", "tables"];
 // -1 is written as a word where it stands for one.
@@ -30,13 +41,14 @@ export function to_fragment(state: State): string {
   for (const key of Object.keys(initial) as (keyof State)[]) {
     if (state[key] === initial[key] && key !== "run" && key !== "view") continue;
     if (state[key] === "") continue;
-    parts.set(key, state[key] === -1 ? WORDS[key] ?? "-1" : String(state[key]));
+    parts.set(key, state[key] === -1 ? (WORDS[key] ?? "-1") : String(state[key]));
   }
   return "#" + parts.toString();
 }
 
 export function from_fragment(fragment: string): State {
-  const parts = new URLSearchParams(fragment.replace(/^#/, "")), state = { ...initial };
+  const parts = new URLSearchParams(fragment.replace(/^#/, "")),
+    state = { ...initial };
   const number = (key: "step" | "layer" | "head" | "position" | "target") => {
     const text = parts.get(key);
     if (text !== null && /^\d{1,9}$/.test(text)) state[key] = Number(text);
