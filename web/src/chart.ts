@@ -1,4 +1,4 @@
-// Small charts as SVG: a line over steps, a strip over positions, a grid of cells, ribbons between regions.
+// Small charts as SVG: a line over steps, a grid of cells, bars as a list, the scale of colours.
 import { h, s } from "./dom";
 import { color, hex, ink_on, level_color, level_of, tide } from "./theme";
 import { times } from "./words";
@@ -168,100 +168,6 @@ export function bars(rows: Bar[], show: (value: number) => string): HTMLElement 
       return item;
     }),
   );
-}
-
-export interface FlowData {
-  regions: string[];
-  matrix: number[][];
-}
-
-// Left the region that looks, right the one looked at; a ribbon's width is the share of the left region's attention.
-export function flow_chart(flow: FlowData, paint: (region: number) => string, label: string): SVGElement {
-  const n = flow.regions.length,
-    W = 460,
-    gap = 6,
-    unit = Math.max(18, Math.min(34, 340 / Math.max(n, 1))),
-    left = 96,
-    right = W - 96;
-  const sends = flow.matrix.map((row) => row.reduce((a, b) => a + b, 0)),
-    gets = flow.regions.map((_, j) => flow.matrix.reduce((sum, row) => sum + row[j], 0));
-  const H = n * (unit + gap) + 22,
-    stretch =
-      (n * unit) /
-      Math.max(
-        gets.reduce((a, b) => a + b, 0),
-        1e-9,
-      );
-  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, class: "flow-chart", role: "img", "aria-label": label });
-  svg.append(
-    s("text", { x: left, y: 11, class: "tick", "text-anchor": "end" }, "from"),
-    s("text", { x: right, y: 11, class: "tick" }, "into"),
-  );
-  const from: number[] = [],
-    into: number[] = [];
-  let a = 18,
-    b = 18;
-  for (let i = 0; i < n; ++i) {
-    from.push(a);
-    into.push(b);
-    a += sends[i] * stretch + gap;
-    b += gets[i] * stretch + gap;
-  }
-  const used = from.slice(),
-    taken = into.slice();
-  for (let i = 0; i < n; ++i) {
-    for (let j = 0; j < n; ++j) {
-      const width = flow.matrix[i][j] * stretch;
-      if (width < 0.25) continue;
-      const y0 = used[i] + width / 2,
-        y1 = taken[j] + width / 2,
-        mid = (left + right) / 2;
-      used[i] += width;
-      taken[j] += width;
-      svg.append(
-        s(
-          "path",
-          {
-            d: `M${left + 8},${y0} C${mid},${y0} ${mid},${y1} ${right - 8},${y1}`,
-            fill: "none",
-            stroke: paint(i),
-            "stroke-width": width,
-            "stroke-opacity": 0.42,
-            class: "ribbon",
-          },
-          s(
-            "title",
-            {},
-            `${flow.regions[i]} → ${flow.regions[j]}: ${(flow.matrix[i][j] * 100).toFixed(1)} % of what ${flow.regions[i]} attends to`,
-          ),
-        ),
-      );
-    }
-  }
-  // Names keep a line's distance; those of slivers are left out.
-  let lowest = -Infinity;
-  for (let i = 0; i < n; ++i) {
-    if (sends[i] > 0)
-      svg.append(
-        s("rect", { x: left, y: from[i], width: 8, height: Math.max(sends[i] * stretch, 1), fill: paint(i) }),
-        s(
-          "text",
-          { x: left - 5, y: from[i] + (sends[i] * stretch) / 2 + 4, class: "name", "text-anchor": "end" },
-          flow.regions[i],
-        ),
-      );
-    const share = gets[i] / Math.max(sends.filter((v) => v > 0).length, 1),
-      middle = into[i] + (gets[i] * stretch) / 2 + 4;
-    svg.append(
-      s("rect", { x: right - 8, y: into[i], width: 8, height: Math.max(gets[i] * stretch, 1), fill: paint(i) }),
-    );
-    if (share < 0.005 || middle - lowest < 12) continue;
-    lowest = middle;
-    svg.append(
-      s("text", { x: right + 5, y: middle, class: "name" }, `${flow.regions[i]} ${(share * 100).toFixed(0)} %`),
-    );
-  }
-  return svg;
 }
 
 // The scale of colours, in words at its ends and its middle.

@@ -1,8 +1,8 @@
 // Where attention flows between regions, at the state's step and layer.
 import { get_json, run_path } from "./api";
 import { Card, Table } from "./card";
-import { flow_chart, FlowData } from "./chart";
 import { h, replace } from "./dom";
+import { flow_chart, FlowData } from "./flow_chart";
 import { reason, Run } from "./run";
 import { State, Store } from "./state";
 import { region_color } from "./theme";

@@ -1,7 +1,8 @@
 // Tables of a study: sorted, filtered, drawn as points; a row or a point opens the run of its sample.
 import { get_json, RunSummary } from "./api";
 import { Card } from "./card";
-import { h, replace, s, select, set_choices, button } from "./dom";
+import { button, h, replace, select, set_choices } from "./dom";
+import { points_chart, short } from "./points_chart";
 import { reason } from "./run";
 import { Store } from "./state";
 
@@ -229,64 +230,17 @@ export class TablesView {
       (row) => Number.isFinite(as_number(row[i])) && Number.isFinite(as_number(row[j])),
     );
     if (!rows.length) return this.figure.clear("No row has both numbers.");
-    const xs = rows.map((r) => as_number(r[i])),
-      ys = rows.map((r) => as_number(r[j])),
-      W = 460,
-      H = 320,
-      left = 52,
-      bottom = 34;
-    const range = (v: number[]) => [v.reduce((a, b) => Math.min(a, b)), v.reduce((a, b) => Math.max(a, b))];
-    const [x0, x1] = range(xs),
-      [y0, y1] = range(ys);
-    const X = (v: number) => left + 8 + ((v - x0) / (x1 - x0 || 1)) * (W - left - 20),
-      Y = (v: number) => H - bottom - 8 - ((v - y0) / (y1 - y0 || 1)) * (H - bottom - 20);
-    const short = (v: number) => String(Number(v.toPrecision(3)));
-    const svg = s(
-      "svg",
-      {
-        viewBox: `0 0 ${W} ${H}`,
-        class: "points-chart",
-        role: "img",
-        "aria-label": `${data.columns[j]} over ${data.columns[i]}, ${rows.length} points`,
-      },
-      s("line", { x1: left, x2: W - 4, y1: H - bottom, y2: H - bottom, class: "axis" }),
-      s("line", { x1: left, x2: left, y1: 6, y2: H - bottom, class: "axis" }),
-      s("text", { x: X(x0), y: H - bottom + 14, class: "tick" }, short(x0)),
-      s("text", { x: W - 8, y: H - bottom + 14, class: "tick", "text-anchor": "end" }, short(x1)),
-      s("text", { x: left - 4, y: Y(y0) + 4, class: "tick", "text-anchor": "end" }, short(y0)),
-      s("text", { x: left - 4, y: Y(y1) + 4, class: "tick", "text-anchor": "end" }, short(y1)),
-      s("text", { x: (left + W) / 2, y: H - 4, class: "name", "text-anchor": "middle" }, data.columns[i]),
-      s(
-        "text",
-        {
-          x: 12,
-          y: (H - bottom) / 2,
-          class: "name",
-          "text-anchor": "middle",
-          transform: `rotate(-90 12 ${(H - bottom) / 2})`,
-        },
-        data.columns[j],
-      ),
-    );
-    rows.slice(0, POINTS).forEach((row, p) => {
+    const points = rows.slice(0, POINTS).map((row) => {
       const run = this.run_of(row),
-        sample = data.sample_column === null ? "" : `${String(row[data.sample_column])}: `;
-      const point = s(
-        "circle",
-        { cx: X(xs[p]), cy: Y(ys[p]), r: 4, class: run ? "point opens" : "point" },
-        s(
-          "title",
-          {},
-          `${sample}${data.columns[i]} ${short(xs[p])}, ${data.columns[j]} ${short(ys[p])}${run ? " – click: its run" : ""}`,
-        ),
-      );
-      if (run) point.addEventListener("click", () => this.open(run));
-      svg.append(point);
+        [x, y] = [as_number(row[i]), as_number(row[j])],
+        sample = data.sample_column === null ? "" : `${String(row[data.sample_column])}: `,
+        words = `${sample}${data.columns[i]} ${short(x)}, ${data.columns[j]} ${short(y)}${run ? " – click: its run" : ""}`;
+      return { x, y, words, open: run ? () => this.open(run) : null };
     });
     this.figure.say(rows.length > POINTS ? `The first ${POINTS} of ${rows.length} points.` : "");
     replace(
       this.figure.body,
-      svg,
+      points_chart(points, data.columns[i], data.columns[j]),
       h("p", { class: "soft" }, "A point is a row; click it for the run of its sample, where there is one."),
     );
   }
