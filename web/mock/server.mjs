@@ -5,12 +5,18 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { fileURLToPath } from "node:url";
 import { write_npy } from "./npy.mjs";
+import { get_collection, post_collection, write_document } from "./collections.mjs";
 import * as make from "./runs.mjs";
 
 const PAGE = fileURLToPath(new URL("../../buoy/serve/page/", import.meta.url));
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'";
-const FILES = { "/": ["index.html", "text/html; charset=utf-8"], "/assets/app.js": ["app.js", "text/javascript; charset=utf-8"], "/assets/app.css": ["app.css", "text/css; charset=utf-8"] };
-const PACE = 60;  // milliseconds between two steps of a run that is watched
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'";
+const FILES = {
+  "/": ["index.html", "text/html; charset=utf-8"],
+  "/assets/app.js": ["app.js", "text/javascript; charset=utf-8"],
+  "/assets/app.css": ["app.css", "text/css; charset=utf-8"],
+};
+const PACE = 60; // milliseconds between two steps of a run that is watched
 
 class Refused extends Error {
   constructor(status, message) {
@@ -21,7 +27,7 @@ class Refused extends Error {
 
 export class Mock {
   runs = new Map();
-  live = new Map();  // id → { done, left, listeners, timer }
+  live = new Map(); // id → { done, left, listeners, timer }
   collections = new Map();
   made = 0;
   requests = [];
@@ -54,11 +60,22 @@ export class Mock {
     return run.info.id;
   }
   step(run, live) {
-    const N = run.info.tokens.length, t = live.done++, changed = [];
+    const N = run.info.tokens.length,
+      t = live.done++,
+      changed = [];
     for (let i = 0; i < N; ++i) if (run.step_tokens[t * N + i] !== run.step_tokens[(t + 1) * N + i]) changed.push(i);
     const open = Array.from({ length: N }, (_, i) => i).filter((i) => run.guesses && run.guesses[t * N + i] >= 0);
-    this.send(live, "step", { step: t, tokens: changed, ids: changed.map((i) => run.step_tokens[(t + 1) * N + i]), pieces: {},
-      guesses: { positions: open, ids: open.map((i) => run.guesses[t * N + i]), confidence: open.map((i) => run.sure[t * N + i]) } });
+    this.send(live, "step", {
+      step: t,
+      tokens: changed,
+      ids: changed.map((i) => run.step_tokens[(t + 1) * N + i]),
+      pieces: {},
+      guesses: {
+        positions: open,
+        ids: open.map((i) => run.guesses[t * N + i]),
+        confidence: open.map((i) => run.sure[t * N + i]),
+      },
+    });
   }
   change(run, state) {
     const live = this.live.get(run.info.id);
@@ -66,28 +83,69 @@ export class Mock {
     this.send(live, "state", { state });
   }
   send(live, event, data) {
-    for (const reply of live.listeners) reply.write(`event: ${event}\nid: ${data.step ?? 0}\ndata: ${JSON.stringify(data)}\n\n`);
+    for (const reply of live.listeners)
+      reply.write(`event: ${event}\nid: ${data.step ?? 0}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
   info(run) {
-    const steps = this.steps(run), N = run.info.tokens.length;
-    const arrays = Object.entries(run.arrays).map(([name, a]) => ({ name, shape: /^received|flow/.test(name) ? [steps, ...a.shape.slice(1)] : a.shape, dtype: "float32", what: name }));
+    const steps = this.steps(run),
+      N = run.info.tokens.length;
+    const arrays = Object.entries(run.arrays).map(([name, a]) => ({
+      name,
+      shape: /^received|flow/.test(name) ? [steps, ...a.shape.slice(1)] : a.shape,
+      dtype: "float32",
+      what: name,
+    }));
     const tokens = Array.from(run.step_tokens.subarray(steps * N, (steps + 1) * N));
-    return { ...run.info, state: this.state(run), steps, step_numbers: run.info.step_numbers.slice(0, steps), has_guesses: run.guesses !== null, tokens, pieces: tokens.map((t) => run.info.vocabulary[t] ?? ""), arrays,
-      answer: tokens.slice(run.info.prompt_length).filter((t) => t !== run.info.mask_id).map((t) => run.info.vocabulary[t]).join("") };
+    return {
+      ...run.info,
+      state: this.state(run),
+      steps,
+      step_numbers: run.info.step_numbers.slice(0, steps),
+      has_guesses: run.guesses !== null,
+      tokens,
+      pieces: tokens.map((t) => run.info.vocabulary[t] ?? ""),
+      arrays,
+      answer: tokens
+        .slice(run.info.prompt_length)
+        .filter((t) => t !== run.info.mask_id)
+        .map((t) => run.info.vocabulary[t])
+        .join(""),
+    };
   }
   about() {
-    return { version: "0.2.0", commit: "mock", models: ["mini-mdm", "mini-arm"], limits: { prompt_tokens: 4096, body_bytes: 1 << 20, runs: 8, history: 64 }, live: true, traces: true };
+    return {
+      version: "0.2.0",
+      commit: "mock",
+      models: ["mini-mdm", "mini-arm"],
+      limits: { prompt_tokens: 4096, body_bytes: 1 << 20, runs: 8, history: 64 },
+      live: true,
+      traces: true,
+    };
   }
   summaries() {
-    return Array.from(this.runs.values(), (r) => ({ id: r.info.id, model: r.info.model, title: r.info.title, state: this.state(r), steps: this.steps(r), parent: r.info.parent, fork_step: r.info.fork_step, mask: r.info.mask, sample: r.info.sample }));
+    return Array.from(this.runs.values(), (r) => ({
+      id: r.info.id,
+      model: r.info.model,
+      title: r.info.title,
+      state: this.state(r),
+      steps: this.steps(r),
+      parent: r.info.parent,
+      fork_step: r.info.fork_step,
+      mask: r.info.mask,
+      sample: r.info.sample,
+    }));
   }
 
   of_run(run, rest, query) {
-    const N = run.info.tokens.length, S = this.steps(run), L = run.info.layers.length, H = run.info.heads;
+    const N = run.info.tokens.length,
+      S = this.steps(run),
+      L = run.info.layers.length,
+      H = run.info.heads;
     const number = (name) => {
       const value = Number(query.get(name));
-      if (!query.has(name) || !Number.isInteger(value)) throw new Refused(400, `${name}: got "${query.get(name)}", expected a number`);
+      if (!query.has(name) || !Number.isInteger(value))
+        throw new Refused(400, `${name}: got "${query.get(name)}", expected a number`);
       return value;
     };
     if (rest === "") return this.info(run);
@@ -95,24 +153,44 @@ export class Mock {
     if (rest === "/steps/tokens") return write_npy([S + 1, N], run.step_tokens.subarray(0, (S + 1) * N));
     if (rest === "/steps/guesses" || rest === "/steps/guess_confidence") {
       if (!run.guesses) throw new Refused(404, "guesses were not recorded");
-      return rest === "/steps/guesses" ? write_npy([S, N], run.guesses.subarray(0, S * N)) : write_npy([S, N], run.sure.subarray(0, S * N));
+      return rest === "/steps/guesses"
+        ? write_npy([S, N], run.guesses.subarray(0, S * N))
+        : write_npy([S, N], run.sure.subarray(0, S * N));
     }
     if (rest.startsWith("/arrays/")) return this.array(run, rest.slice(8), query, S);
     if (rest === "/null") return write_npy([N], make.uniform(run, query.has("step") ? number("step") : run.info.steps));
-    if (rest === "/anchors") return make.anchors(run, query.get("rows") === "read" ? "received_read" : "received").filter((a) => a.step < S);
+    if (rest === "/anchors")
+      return make.anchors(run, query.get("rows") === "read" ? "received_read" : "received").filter((a) => a.step < S);
     if (rest === "/attention") {
-      const head = query.get("head") === "mean" ? -1 : number("head"), of = query.get("direction") === "column" ? make.attention_column : make.attention_row;
+      const head = query.get("head") === "mean" ? -1 : number("head"),
+        of = query.get("direction") === "column" ? make.attention_column : make.attention_row;
       return write_npy([N], of(run, number("step"), number("layer"), head, number("position")));
     }
     if (rest === "/grid") {
       const out = new Float32Array(L * H);
-      for (let l = 0; l < L; ++l) for (let h = 0; h < H; ++h) out[l * H + h] = make.attention_row(run, number("step"), run.info.layers[l], run.arrays.received_heads ? h : -1, number("position"))[number("target")];
+      for (let l = 0; l < L; ++l)
+        for (let h = 0; h < H; ++h)
+          out[l * H + h] = make.attention_row(
+            run,
+            number("step"),
+            run.info.layers[l],
+            run.arrays.received_heads ? h : -1,
+            number("position"),
+          )[number("target")];
       return write_npy([L, H], out);
     }
     if (rest === "/flow") return this.flow(run, number("step"), number("layer"));
     if (rest === "/candidates") {
-      const t = number("step"), p = number("position"), first = run.info.tokens[p], ids = Object.keys(run.info.vocabulary).map(Number).filter((i) => i !== run.info.mask_id).slice(0, 9);
-      return [first, ...ids.filter((i) => i !== first)].slice(0, Number(query.get("k") ?? 10)).map((token, i) => ({ token, piece: run.info.vocabulary[token], probability: 0.5 ** (i + 1 + (t ? 0 : 1)) }));
+      const t = number("step"),
+        p = number("position"),
+        first = run.info.tokens[p],
+        ids = Object.keys(run.info.vocabulary)
+          .map(Number)
+          .filter((i) => i !== run.info.mask_id)
+          .slice(0, 9);
+      return [first, ...ids.filter((i) => i !== first)]
+        .slice(0, Number(query.get("k") ?? 10))
+        .map((token, i) => ({ token, piece: run.info.vocabulary[token], probability: 0.5 ** (i + 1 + (t ? 0 : 1)) }));
     }
     throw new Refused(404, `no such path: ${rest}`);
   }
@@ -120,34 +198,67 @@ export class Mock {
     const array = run.arrays[name];
     if (!array) throw new Refused(404, `array "${name}" was not recorded`);
     if (!/^received|flow/.test(name)) return write_npy(array.shape, array.data);
-    const [, L, ...rest] = array.shape, size = rest.reduce((a, b) => a * b, 1);
+    const [, L, ...rest] = array.shape,
+      size = rest.reduce((a, b) => a * b, 1);
     if (query.has("layer")) {
-      const l = run.info.layers.indexOf(Number(query.get("layer"))), out = new Float32Array(S * size);
+      const l = run.info.layers.indexOf(Number(query.get("layer"))),
+        out = new Float32Array(S * size);
       for (let t = 0; t < S; ++t) out.set(array.data.subarray((t * L + l) * size, (t * L + l + 1) * size), t * size);
       return write_npy([S, 1, ...rest], out);
     }
-    if (query.has("step")) return write_npy([1, L, ...rest], array.data.subarray(Number(query.get("step")) * L * size, (Number(query.get("step")) + 1) * L * size));
+    if (query.has("step"))
+      return write_npy(
+        [1, L, ...rest],
+        array.data.subarray(Number(query.get("step")) * L * size, (Number(query.get("step")) + 1) * L * size),
+      );
     return write_npy([S, L, ...rest], array.data.subarray(0, S * L * size));
   }
   flow(run, step, layer) {
-    const names = run.info.region_names.filter((n) => run.info.regions.includes(n)), rows = names.map((name) => {
-      const p = run.info.regions.indexOf(name), row = make.attention_row(run, step, layer, -1, p), out = names.map(() => 0);
-      row.forEach((v, i) => (out[names.indexOf(run.info.regions[i])] += v));
-      return out;
-    });
+    const names = run.info.region_names.filter((n) => run.info.regions.includes(n)),
+      rows = names.map((name) => {
+        const p = run.info.regions.indexOf(name),
+          row = make.attention_row(run, step, layer, -1, p),
+          out = names.map(() => 0);
+        row.forEach((v, i) => (out[names.indexOf(run.info.regions[i])] += v));
+        return out;
+      });
     return { regions: names, matrix: rows };
   }
 
   post(path, body) {
     if (path === "/runs") {
       if (!body.prompt && !body.question) throw new Refused(400, "prompt: got nothing, expected a text");
-      return [201, { id: this.start(make.planted({ id: `live-${++this.made}`, title: body.prompt || body.question, S: body.sampler?.steps ?? 12, twist: body.model === "mini-arm" ? 2 : 0 })) }];
+      return [
+        201,
+        {
+          id: this.start(
+            make.planted({
+              id: `live-${++this.made}`,
+              title: body.prompt || body.question,
+              S: body.sampler?.steps ?? 12,
+              twist: body.model === "mini-arm" ? 2 : 0,
+            }),
+          ),
+        },
+      ];
     }
     const run_match = /^\/runs\/([^/]+)\/(fork|stop|go)$/.exec(path);
     if (run_match) {
-      const run = this.found(decodeURIComponent(run_match[1])), live = this.live.get(run.info.id);
+      const run = this.found(decodeURIComponent(run_match[1])),
+        live = this.live.get(run.info.id);
       if (run_match[2] === "fork") {
-        const fork = make.planted({ id: `fork-${++this.made}`, title: `${run.info.title} (fork)`, N: run.info.tokens.length, S: run.info.steps, L: run.info.layers.length, H: run.info.heads, parent: run.info.id, fork_step: body.step, twist: 1, changes: [body] });
+        const fork = make.planted({
+          id: `fork-${++this.made}`,
+          title: `${run.info.title} (fork)`,
+          N: run.info.tokens.length,
+          S: run.info.steps,
+          L: run.info.layers.length,
+          H: run.info.heads,
+          parent: run.info.id,
+          fork_step: body.step,
+          twist: 1,
+          changes: [body],
+        });
         fork.step_tokens.set(run.step_tokens.subarray(0, (body.step + 1) * run.info.tokens.length));
         return [201, { id: this.start(fork) }];
       }
@@ -160,19 +271,9 @@ export class Mock {
       }
       return [200, { state: live.state }];
     }
-    return this.post_collection(path, body);
-  }
-  post_collection(path, body) {
-    if (path === "/collections") {
-      this.collections.set(body.name, { documents: new Map(), log: [] });
-      return [201, { name: body.name }];
-    }
-    const match = /^\/collections\/([^/]+)\/ask$/.exec(path), held = match && this.collections.get(decodeURIComponent(match[1]));
-    if (!held) throw new Refused(404, `no such path: ${path}`);
-    const passages = Array.from(held.documents, ([id, d]) => ({ id, title: d.title, text: d.text, score: 1.5, version: 1 })).slice(0, body.k ?? 5);
-    const runs = body.models.map((model) => this.start(make.planted({ id: `ask-${++this.made}`, title: body.question, S: 6, twist: model === "mini-arm" ? 2 : 0 })));
-    held.log.push(JSON.stringify({ event: "ask", question: body.question }));
-    return [201, { id: `q${this.made}`, runs, passages }];
+    const done = post_collection(this, path, body);
+    if (!done) throw new Refused(404, `no such path: ${path}`);
+    return done;
   }
   found(id) {
     const run = this.runs.get(id);
@@ -183,24 +284,23 @@ export class Mock {
   get(path, query) {
     if (path === "/about") return this.about();
     if (path === "/runs") return this.summaries();
-    if (path === "/collections") return Array.from(this.collections, ([name, c]) => ({ name, documents: c.documents.size }));
-    if (path === "/tables") return [{ id: "drift", title: "Drift <b>by</b> sample", columns: ["sample", "layer", "turnover"] }];
-    if (path === "/tables/drift") return { columns: ["sample", "layer", "turnover"], rows: Array.from({ length: 300 }, (_, i) => [["planted", "wide"][i % 2], i % 12, Number(((i * 37) % 100) / 100)]), sample_column: 0 };
+    if (path === "/tables")
+      return [{ id: "drift", title: "Drift <b>by</b> sample", columns: ["sample", "layer", "turnover"] }];
+    if (path === "/tables/drift")
+      return {
+        columns: ["sample", "layer", "turnover"],
+        rows: Array.from({ length: 300 }, (_, i) => [
+          ["planted", "wide"][i % 2],
+          i % 12,
+          Number(((i * 37) % 100) / 100),
+        ]),
+        sample_column: 0,
+      };
     const run = /^\/runs\/([^/]+)(\/.*)?$/.exec(path);
     if (run) return this.of_run(this.found(decodeURIComponent(run[1])), run[2] ?? "", query);
-    const documents = /^\/collections\/([^/]+)\/(documents|log)(?:\/(.+))?$/.exec(path), held = documents && this.collections.get(decodeURIComponent(documents[1]));
-    if (!held) throw new Refused(404, `no such path: ${path}`);
-    if (documents[2] === "log") return held.log.join("\n");
-    if (documents[3]) return held.documents.get(decodeURIComponent(documents[3]));
-    return Array.from(held.documents, ([id, d]) => ({ id, ...d, version: 1 }));
-  }
-
-  write_document(method, path, body) {
-    const match = /^\/collections\/([^/]+)\/documents\/(.+)$/.exec(path), held = match && this.collections.get(decodeURIComponent(match[1]));
-    if (!held) throw new Refused(404, `no such path: ${path}`);
-    if (method === "DELETE") held.documents.delete(decodeURIComponent(match[2]));
-    else held.documents.set(decodeURIComponent(match[2]), body);
-    return [200, {}];
+    const held = get_collection(this, path);
+    if (held === undefined) throw new Refused(404, `no such path: ${path}`);
+    return held;
   }
 
   stream(run, request, reply) {
@@ -223,15 +323,31 @@ export class Mock {
         return reply.end(gzipSync(readFileSync(PAGE + file)));
       }
       if (!url.pathname.startsWith("/api/v1/")) throw new Refused(404, "no such path");
-      if ((request.headers["x-buoy-token"] ?? url.searchParams.get("token")) !== "mock") throw new Refused(403, "token: missing or wrong");
-      const path = url.pathname.slice(7), stream = /^\/runs\/([^/]+)\/events$/.exec(path);
+      if ((request.headers["x-buoy-token"] ?? url.searchParams.get("token")) !== "mock")
+        throw new Refused(403, "token: missing or wrong");
+      const path = url.pathname.slice(7),
+        stream = /^\/runs\/([^/]+)\/events$/.exec(path);
       if (stream) return this.stream(this.found(decodeURIComponent(stream[1])), request, reply);
       let text = "";
       for await (const part of request) text += part;
       const body = text ? JSON.parse(text) : {};
-      const [status, answer] = request.method === "GET" ? [200, this.get(path, url.searchParams)] : request.method === "POST" ? this.post(path, body) : request.method === "PATCH" ? [200, {}] : this.write_document(request.method, path, body);
+      const [status, answer] =
+        request.method === "GET"
+          ? [200, this.get(path, url.searchParams)]
+          : request.method === "POST"
+            ? this.post(path, body)
+            : request.method === "PATCH"
+              ? [200, {}]
+              : (write_document(this, request.method, path, body) ?? [404, { error: `no such path: ${path}` }]);
       const binary = Buffer.isBuffer(answer);
-      reply.writeHead(status, { ...secure, "Content-Type": binary ? "application/octet-stream" : typeof answer === "string" ? "text/plain" : "application/json" });
+      reply.writeHead(status, {
+        ...secure,
+        "Content-Type": binary
+          ? "application/octet-stream"
+          : typeof answer === "string"
+            ? "text/plain"
+            : "application/json",
+      });
       reply.end(binary || typeof answer === "string" ? answer : JSON.stringify(answer));
     } catch (error) {
       reply.writeHead(error.status ?? 500, { ...secure, "Content-Type": "application/json" });
@@ -247,7 +363,10 @@ export class Mock {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const given = process.argv.slice(2), at = given.indexOf("--port"), port = at >= 0 ? Number(given.splice(at, 2)[1]) : 0, mock = new Mock();
+  const given = process.argv.slice(2),
+    at = given.indexOf("--port"),
+    port = at >= 0 ? Number(given.splice(at, 2)[1]) : 0,
+    mock = new Mock();
   for (const file of given) mock.add(make.traced(file));
   mock.add(make.planted({ id: "planted", title: "Planted: two anchors, one of them moves" }));
   mock.add(make.planted({ id: "wide", title: "512 tokens × 32 steps", N: 512, S: 32, L: 12, H: 12 }));

@@ -1,5 +1,6 @@
 // Speaks to the server, or to window.BUOY_DATA where the page is one file. Knows nothing of views.
 import { Array_, read_npy } from "./npy";
+import { write_address } from "./state";
 
 declare global {
   interface Window {
@@ -51,7 +52,7 @@ export interface RunInfo {
   classes: string[];
   steps: number;
   step_numbers: number[];
-  step_lengths?: number[];  // [steps]: positions that exist before each step
+  step_lengths?: number[]; // [steps]: positions that exist before each step
   layers: number[];
   heads: number;
   mask: string;
@@ -105,11 +106,12 @@ let token = "";
 
 // The token comes in the fragment, which no server and no log ever sees, and does not stay there.
 export function take_token(): void {
-  const parts = new URLSearchParams(location.hash.slice(1)), given = parts.get("token");
+  const parts = new URLSearchParams(location.hash.slice(1)),
+    given = parts.get("token");
   if (given) store("buoy-token", given);
   parts.delete("token");
   parts.delete("tour");
-  if (location.hash.length > 1) history.replaceState(null, "", "#" + parts.toString());
+  if (location.hash.length > 1) write_address("replaceState", "#" + parts.toString());
   token = given ?? stored("buoy-token") ?? "";
 }
 
@@ -134,7 +136,10 @@ export function one_file(): boolean {
 }
 
 export class ApiError extends Error {
-  constructor(readonly status: number, message: string) {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
     super(message);
   }
 }
@@ -143,7 +148,8 @@ async function embedded(path: string): Promise<ArrayBuffer> {
   const held = window.BUOY_DATA?.[PREFIX + path];
   if (held === undefined) throw new ApiError(409, "not in this file: needs a server (buoy view TRACE)");
   const packed = held.startsWith("gz:");
-  const text = atob(packed ? held.slice(3) : held), bytes = new Uint8Array(text.length);
+  const text = atob(packed ? held.slice(3) : held),
+    bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
   if (!packed) return bytes.buffer;
   return new Response(new Blob([bytes]).stream().pipeThrough(new window.DecompressionStream("gzip"))).arrayBuffer();
@@ -154,7 +160,12 @@ async function ask(method: string, path: string, body?: unknown): Promise<Respon
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let reply: Response;
   try {
-    reply = await fetch(PREFIX + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store" });
+    reply = await fetch(PREFIX + path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      cache: "no-store",
+    });
   } catch {
     throw new ApiError(0, "the server does not answer: is buoy still running?");
   }
@@ -182,7 +193,11 @@ export async function get_array(path: string): Promise<Array_> {
   return read_npy(one_file() ? await embedded(path) : await (await ask("GET", path)).arrayBuffer());
 }
 
-export async function send<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T | null> {
+export async function send<T>(
+  method: "POST" | "PUT" | "PATCH" | "DELETE",
+  path: string,
+  body?: unknown,
+): Promise<T | null> {
   if (one_file()) throw new ApiError(409, "needs a server (buoy serve)");
   const text = await (await ask(method, path, body)).text();
   return text ? (JSON.parse(text) as T) : null;

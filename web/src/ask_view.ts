@@ -20,20 +20,27 @@ interface Asked {
   passages: Passage[];
 }
 export interface Support {
-  region: number[];  // of each answer token the passage it drew on most, as index of region_names; -1: none
-  lift: number;  // mass on all passages ÷ that of even attention; NaN without passages
+  region: number[]; // of each answer token the passage it drew on most, as index of region_names; -1: none
+  lift: number; // mass on all passages ÷ that of even attention; NaN without passages
 }
 
 type Numbers = { shape: number[]; data: ArrayLike<number> };
 
 // docs/definitions.md, "Support of an answer": mass [G, L, R] of the rows that wrote it, visible [G] keys of each, `until` of them.
 export function support(run: Run, mass: Numbers, visible: Numbers | null, until: number): Support {
-  const [G, L, R] = mass.shape, names = run.info.region_names ?? [], kinds = run.info.region_kinds ?? [], deep = Math.floor(L / 2), n = Math.min(G, until);
-  const sizes = names.map((name) => run.info.regions.filter((r) => r === name).length), passages = kinds.map((k, i) => (k === "document" ? i : -1)).filter((i) => i >= 0 && sizes[i] > 0);
+  const [G, L, R] = mass.shape,
+    names = run.info.region_names ?? [],
+    kinds = run.info.region_kinds ?? [],
+    deep = Math.floor(L / 2),
+    n = Math.min(G, until);
+  const sizes = names.map((name) => run.info.regions.filter((r) => r === name).length),
+    passages = kinds.map((k, i) => (k === "document" ? i : -1)).filter((i) => i >= 0 && sizes[i] > 0);
   const region: number[] = [];
-  let total = 0, even = 0;
+  let total = 0,
+    even = 0;
   for (let g = 0; g < n; ++g) {
-    const sums = new Float64Array(R), keys = visible?.data[g] || run.N;
+    const sums = new Float64Array(R),
+      keys = visible?.data[g] || run.N;
     for (let l = deep; l < L; ++l) for (let r = 0; r < R; ++r) sums[r] += mass.data[(g * L + l) * R + r] / (L - deep);
     for (const i of passages) {
       total += sums[i];
@@ -50,7 +57,8 @@ export function support(run: Run, mass: Numbers, visible: Numbers | null, until:
 function answer_length(run: Run): number {
   const first = run.info.prompt_length;
   let n = 0;
-  while (first + n < run.N && !/^tail$/i.test(run.info.regions[first + n]) && run.info.classes[first + n] !== "eos/pad") ++n;
+  while (first + n < run.N && !/^tail$/i.test(run.info.regions[first + n]) && run.info.classes[first + n] !== "eos/pad")
+    ++n;
   return n;
 }
 
@@ -59,7 +67,12 @@ export class AskView {
   private chooser = select("Collection", [], "", (collection) => this.store.set({ collection }));
   private name = h("input", { type: "text", "aria-label": "Name of a new collection", placeholder: "new collection" });
   private documents = h("div", { class: "documents" });
-  private question = h("input", { type: "text", class: "question", "aria-label": "Question", placeholder: "Ask the collection …" });
+  private question = h("input", {
+    type: "text",
+    class: "question",
+    "aria-label": "Question",
+    placeholder: "Ask the collection …",
+  });
   private k = h("input", { type: "number", min: 1, max: 20, value: 5, "aria-label": "Passages" });
   private note = h("p", { class: "note", role: "alert" });
   private results = h("div", { class: "stack", "aria-live": "polite" });
@@ -68,13 +81,57 @@ export class AskView {
   private shown = "";
   private answers: { run: Run; element: HTMLElement; support: Support | null }[] = [];
 
-  constructor(private store: Store, private open: (id: string) => void) {
+  constructor(
+    private store: Store,
+    private open: (id: string) => void,
+  ) {
     this.question.addEventListener("keydown", (event) => event.key === "Enter" && void this.ask());
     const log = button("Log for buoy replay", () => void this.save_log());
-    this.element = h("div", { class: "ask-view columns" },
-      h("div", { class: "left" }, h("section", { class: "card", "aria-label": "Ask" }, h("h2", {}, "Ask"), h("div", { class: "row" }, this.question, field("Passages", this.k), button("Ask", () => void this.ask(), { class: "primary" })), this.note), this.results),
-      h("div", { class: "right" }, h("section", { class: "card", "aria-label": "Collection" }, h("h2", {}, "Collection"), h("div", { class: "row" }, this.chooser, this.name, button("Create", () => void this.create())), this.documents,
-        h("div", { class: "row" }, button("Add a document", () => this.edit(null)), log))));
+    this.element = h(
+      "div",
+      { class: "ask-view columns" },
+      h(
+        "div",
+        { class: "left" },
+        h(
+          "section",
+          { class: "card", "aria-label": "Ask" },
+          h("h2", {}, "Ask"),
+          h(
+            "div",
+            { class: "row" },
+            this.question,
+            field("Passages", this.k),
+            button("Ask", () => void this.ask(), { class: "primary" }),
+          ),
+          this.note,
+        ),
+        this.results,
+      ),
+      h(
+        "div",
+        { class: "right" },
+        h(
+          "section",
+          { class: "card", "aria-label": "Collection" },
+          h("h2", {}, "Collection"),
+          h(
+            "div",
+            { class: "row" },
+            this.chooser,
+            this.name,
+            button("Create", () => void this.create()),
+          ),
+          this.documents,
+          h(
+            "div",
+            { class: "row" },
+            button("Add a document", () => this.edit(null)),
+            log,
+          ),
+        ),
+      ),
+    );
   }
 
   private path(rest = ""): string {
@@ -95,8 +152,14 @@ export class AskView {
     if (this.shown === (collection || "-")) return;
     this.shown = collection || "-";
     void this.guarded(async () => {
-      const names = (await get_json<({ name: string } | string)[]>("/collections")).map((c) => (typeof c === "string" ? c : c.name));
-      set_choices(this.chooser, [{ value: "", label: "choose …" }, ...names.map((n) => ({ value: n, label: n }))], collection);
+      const names = (await get_json<({ name: string } | string)[]>("/collections")).map((c) =>
+        typeof c === "string" ? c : c.name,
+      );
+      set_choices(
+        this.chooser,
+        [{ value: "", label: "choose …" }, ...names.map((n) => ({ value: n, label: n }))],
+        collection,
+      );
       if (!collection && names.length) this.store.set({ collection: names[0] });
       else await this.show_documents();
     });
@@ -114,19 +177,64 @@ export class AskView {
   }
 
   private async show_documents(): Promise<void> {
-    if (!this.store.state.collection) return replace(this.documents, h("p", { class: "soft" }, "Create a collection, add documents, and ask."));
+    if (!this.store.state.collection)
+      return replace(this.documents, h("p", { class: "soft" }, "Create a collection, add documents, and ask."));
     const documents = await get_json<Document_[]>(this.path("/documents"));
-    replace(this.documents, h("p", { class: "soft" }, `${documents.length} documents`), ...documents.map((d) => h("article", { class: "document" }, h("b", {}, d.title || d.id), h("p", {}, d.text),
-      h("div", { class: "row" }, button("Edit", () => this.edit(d), { class: "small", "aria-label": `Edit ${d.title || d.id}` }), button("Remove", () => void this.remove(d.id), { class: "small", "aria-label": `Remove ${d.title || d.id}` })))));
+    replace(
+      this.documents,
+      h("p", { class: "soft" }, `${documents.length} documents`),
+      ...documents.map((d) =>
+        h(
+          "article",
+          { class: "document" },
+          h("b", {}, d.title || d.id),
+          h("p", {}, d.text),
+          h(
+            "div",
+            { class: "row" },
+            button("Edit", () => this.edit(d), { class: "small", "aria-label": `Edit ${d.title || d.id}` }),
+            button("Remove", () => void this.remove(d.id), {
+              class: "small",
+              "aria-label": `Remove ${d.title || d.id}`,
+            }),
+          ),
+        ),
+      ),
+    );
   }
 
   private edit(document_: Document_ | null): void {
-    const title = h("input", { type: "text", "aria-label": "Title", placeholder: "title", value: document_?.title ?? "" }), text = h("textarea", { "aria-label": "Text", placeholder: "text", value: document_?.text ?? "" });
-    const form: HTMLElement = h("article", { class: "document editing" }, title, text, h("div", { class: "row" }, button("Save", () => void this.guarded(async () => {
-      const id = document_?.id ?? `doc-${Date.now().toString(36)}`;
-      await send("PUT", this.path(`/documents/${encodeURIComponent(id)}`), { title: title.value, text: text.value });
-      await this.show_documents();
-    }), { class: "primary" }), button("Cancel", () => void this.guarded(() => this.show_documents()))));
+    const title = h("input", {
+        type: "text",
+        "aria-label": "Title",
+        placeholder: "title",
+        value: document_?.title ?? "",
+      }),
+      text = h("textarea", { "aria-label": "Text", placeholder: "text", value: document_?.text ?? "" });
+    const form: HTMLElement = h(
+      "article",
+      { class: "document editing" },
+      title,
+      text,
+      h(
+        "div",
+        { class: "row" },
+        button(
+          "Save",
+          () =>
+            void this.guarded(async () => {
+              const id = document_?.id ?? `doc-${Date.now().toString(36)}`;
+              await send("PUT", this.path(`/documents/${encodeURIComponent(id)}`), {
+                title: title.value,
+                text: text.value,
+              });
+              await this.show_documents();
+            }),
+          { class: "primary" },
+        ),
+        button("Cancel", () => void this.guarded(() => this.show_documents())),
+      ),
+    );
     if (!this.store.state.collection) return void (this.note.textContent = "Create a collection first.");
     this.documents.prepend(form);
     title.focus();
@@ -141,7 +249,8 @@ export class AskView {
 
   private save_log(): Promise<void> {
     return this.guarded(async () => {
-      const url = URL.createObjectURL(new Blob([await get_text(this.path("/log"))], { type: "application/jsonl" })), link = h("a", { href: url, download: `${this.store.state.collection}.jsonl` });
+      const url = URL.createObjectURL(new Blob([await get_text(this.path("/log"))], { type: "application/jsonl" })),
+        link = h("a", { href: url, download: `${this.store.state.collection}.jsonl` });
       link.click();
       window.setTimeout(() => URL.revokeObjectURL(url), 10000);
     });
@@ -151,7 +260,11 @@ export class AskView {
     return this.guarded(async () => {
       if (!this.question.value.trim()) throw new Error("Write a question.");
       if (!this.store.state.collection) throw new Error("Choose or create a collection.");
-      const asked = await send<Asked>("POST", this.path("/ask"), { question: this.question.value, models: this.about?.models ?? [], k: Number(this.k.value) || 5 });
+      const asked = await send<Asked>("POST", this.path("/ask"), {
+        question: this.question.value,
+        models: this.about?.models ?? [],
+        k: Number(this.k.value) || 5,
+      });
       if (asked) await this.show_answer(this.question.value, asked);
     });
   }
@@ -160,20 +273,41 @@ export class AskView {
     for (const feed of this.feeds) feed.close();
     this.feeds = [];
     this.answers = [];
-    const card = new Card("answers", question, () => this.table()), passages = h("ol", { class: "passages" }, ...asked.passages.map((p, i) => h("li", {}, h("b", { class: "doc-mark" }, `Doc${i + 1} `), h("b", {}, p.title), ` ${p.text} `, h("small", { class: "soft" }, p.score === undefined ? "" : `score ${p.score.toFixed(2)}`))));
-    passages.querySelectorAll<HTMLElement>(".doc-mark").forEach((mark, i) => (mark.style.color = region_color(`Doc${i + 1}`, i)));
+    const card = new Card("answers", question, () => this.table()),
+      passages = h(
+        "ol",
+        { class: "passages" },
+        ...asked.passages.map((p, i) =>
+          h(
+            "li",
+            {},
+            h("b", { class: "doc-mark" }, `Doc${i + 1} `),
+            h("b", {}, p.title),
+            ` ${p.text} `,
+            h("small", { class: "soft" }, p.score === undefined ? "" : `score ${p.score.toFixed(2)}`),
+          ),
+        ),
+      );
+    passages
+      .querySelectorAll<HTMLElement>(".doc-mark")
+      .forEach((mark, i) => (mark.style.color = region_color(`Doc${i + 1}`, i)));
     const answers = asked.runs.map((id) => {
       const element = h("div", { class: "given" });
       void this.follow(id, element);
       return element;
     });
-    card.body.append(...answers, h("h3", {}, asked.passages.length ? "Passages found" : "No passage was found"), passages);
+    card.body.append(
+      ...answers,
+      h("h3", {}, asked.passages.length ? "Passages found" : "No passage was found"),
+      passages,
+    );
     replace(this.results, card.element);
   }
 
   private async follow(id: string, element: HTMLElement): Promise<void> {
     try {
-      const run = await Run.load(id), entry = { run, element, support: null as Support | null };
+      const run = await Run.load(id),
+        entry = { run, element, support: null as Support | null };
       this.answers = [...this.answers.filter((a) => a.element !== element), entry];
       const draw = () => this.draw(entry);
       draw();
@@ -184,32 +318,72 @@ export class AskView {
   }
 
   private draw(entry: { run: Run; element: HTMLElement; support: Support | null }): void {
-    const { run, element } = entry, n = answer_length(run), first = run.info.prompt_length, names = run.info.region_names ?? [];
-    const mass = run.info.state === "done" && run.has("answer_mass") ? run.array("answer_mass", () => this.draw(entry)) : null;
+    const { run, element } = entry,
+      n = answer_length(run),
+      first = run.info.prompt_length,
+      names = run.info.region_names ?? [];
+    const mass =
+      run.info.state === "done" && run.has("answer_mass") ? run.array("answer_mass", () => this.draw(entry)) : null;
     const visible = mass && run.has("answer_visible") ? run.array("answer_visible", () => this.draw(entry)) : null;
     entry.support = mass && (visible || !run.has("answer_visible")) ? support(run, mass, visible, n) : null;
     const spans = Array.from({ length: n }, (_, i) => {
-      const token = run.info.tokens[first + i], open = token === run.mask_id() || token < 0, from = entry.support?.region[i] ?? -1;
-      const span = h("span", { class: "drawn", title: from >= 0 ? `drew on ${names[from]} when it was written` : open ? "not written yet" : "drew on no passage more than evenly" }, open ? "▢" : run.piece(token));
+      const token = run.info.tokens[first + i],
+        open = token === run.mask_id() || token < 0,
+        from = entry.support?.region[i] ?? -1;
+      const span = h(
+        "span",
+        {
+          class: "drawn",
+          title:
+            from >= 0
+              ? `drew on ${names[from]} when it was written`
+              : open
+                ? "not written yet"
+                : "drew on no passage more than evenly",
+        },
+        open ? "▢" : run.piece(token),
+      );
       if (from >= 0) {
         span.style.borderBottomColor = region_color(names[from], from);
         span.append(h("sub", {}, names[from].replace(/^Doc/, "")));
       }
       return span;
     });
-    const lift = entry.support?.lift ?? NaN, weak = lift < 1;
-    const verdict = !Number.isFinite(lift) ? "" : weak ? `weak support: its rows gave the passages ${times(lift)} what even attention would` : `its rows gave the passages ${times(lift)} what even attention would`;
-    replace(element, h("h3", {}, run.info.model, " ", h("small", { class: "soft" }, run.info.state === "done" ? "" : run.info.state)), h("p", { class: "said" }, ...spans, n === 0 ? "(nothing)" : ""),
-      h("p", { class: weak ? "bad" : "soft" }, verdict, " ", button("Open the run", () => this.open(run.id), { class: "small" })));
+    const lift = entry.support?.lift ?? NaN,
+      weak = lift < 1;
+    const verdict = !Number.isFinite(lift)
+      ? ""
+      : weak
+        ? `weak support: its rows gave the passages ${times(lift)} what even attention would`
+        : `its rows gave the passages ${times(lift)} what even attention would`;
+    replace(
+      element,
+      h("h3", {}, run.info.model, " ", h("small", { class: "soft" }, run.info.state === "done" ? "" : run.info.state)),
+      h("p", { class: "said" }, ...spans, n === 0 ? "(nothing)" : ""),
+      h(
+        "p",
+        { class: weak ? "bad" : "soft" },
+        verdict,
+        " ",
+        button("Open the run", () => this.open(run.id), { class: "small" }),
+      ),
+    );
     element.classList.toggle("weak", weak);
   }
 
   private table() {
-    const rows = this.answers.flatMap(({ run, support: s }) => Array.from({ length: answer_length(run) }, (_, i) => {
-      const from = s?.region[i] ?? -1;
-      return [run.info.model, i, run.piece(run.info.tokens[run.info.prompt_length + i]), from >= 0 ? (run.info.region_names ?? [])[from] : "", s ? s.lift : null];
-    }));
+    const rows = this.answers.flatMap(({ run, support: s }) =>
+      Array.from({ length: answer_length(run) }, (_, i) => {
+        const from = s?.region[i] ?? -1;
+        return [
+          run.info.model,
+          i,
+          run.piece(run.info.tokens[run.info.prompt_length + i]),
+          from >= 0 ? (run.info.region_names ?? [])[from] : "",
+          s ? s.lift : null,
+        ];
+      }),
+    );
     return { columns: ["model", "index", "text", "drew_on", "support"], rows };
   }
 }
-

@@ -18,7 +18,8 @@ export function to_csv(table: Table): string {
 }
 
 function save(name: string, blob: Blob): void {
-  const url = URL.createObjectURL(blob), link = h("a", { href: url, download: name });
+  const url = URL.createObjectURL(blob),
+    link = h("a", { href: url, download: name });
   document.body.append(link);
   link.click();
   link.remove();
@@ -31,16 +32,37 @@ export class Card {
   private note = h("p", { class: "note", hidden: true, role: "status" });
   private tools = h("span", { class: "tools" });
 
-  constructor(readonly name: string, readonly title: string, private table: () => Table) {
-    const menu = h("details", { class: "menu" },
+  constructor(
+    readonly name: string,
+    readonly title: string,
+    private table: () => Table,
+  ) {
+    const menu = h(
+      "details",
+      { class: "menu" },
       h("summary", { "aria-label": `Take away: ${title}` }, "Save"),
-      h("div", {}, ...(["svg", "png", "csv"] as const).map((kind) =>
-        button(kind.toUpperCase(), () => {
-          menu.open = false;
-          void this.take(kind).catch((error) => this.say(reason(error)));
-        }, { "data-save": kind }))));
-    this.element = h("section", { class: `card ${name}`, "aria-label": title, "data-card": name },
-      h("header", {}, h("h2", {}, title), this.tools, menu), this.note, this.body);
+      h(
+        "div",
+        {},
+        ...(["svg", "png", "csv"] as const).map((kind) =>
+          button(
+            kind.toUpperCase(),
+            () => {
+              menu.open = false;
+              void this.take(kind).catch((error) => this.say(reason(error)));
+            },
+            { "data-save": kind },
+          ),
+        ),
+      ),
+    );
+    this.element = h(
+      "section",
+      { class: `card ${name}`, "aria-label": title, "data-card": name },
+      h("header", {}, h("h2", {}, title), this.tools, menu),
+      this.note,
+      this.body,
+    );
   }
 
   tool(...elements: HTMLElement[]): void {

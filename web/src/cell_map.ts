@@ -8,19 +8,22 @@ export interface Band {
   color: string;
 }
 export interface MapSource {
-  first: number;  // positions [first, end)
+  first: number; // positions [first, end)
   end: number;
   steps: number;
   // Colours 0xRRGGBB of `count` groups of `group` positions from `position`; -1: not known yet. Into out[count].
   row(step: number, position: number, count: number, group: number, out: Int32Array): void;
   bands: Band[];
-  outlined(step: number): number[];  // positions
+  outlined(step: number): number[]; // positions
   label?(step: number, position: number): { text: string; ink: string; italic: boolean } | null;
   say(step: number, position: number): string;
 }
 
 const TILE = 512;
-const BAND = 18, LEFT = 30, MIN_ROW = 5, MAX_ROW = 26;
+const BAND = 18,
+  LEFT = 30,
+  MIN_ROW = 5,
+  MAX_ROW = 26;
 
 export class CellMap {
   readonly element: HTMLDivElement;
@@ -33,15 +36,19 @@ export class CellMap {
   private step_label = document.createElement("span");
   private source: MapSource | null = null;
   private tiles = new Map<string, HTMLCanvasElement>();
-  private left = 0;  // first position shown, may be a fraction
-  private scale = 1;  // pixels a position
+  private left = 0; // first position shown, may be a fraction
+  private scale = 1; // pixels a position
   private fitted = true;
   private frame = 0;
   private width = 0;
   private height = 0;
   private selected = { step: 0, position: -1 };
 
-  constructor(label: string, private choose: (step: number, position: number) => void, private row_limit = 360) {
+  constructor(
+    label: string,
+    private choose: (step: number, position: number) => void,
+    private row_limit = 360,
+  ) {
     this.element = document.createElement("div");
     this.element.className = "cellmap";
     this.canvas.setAttribute("role", "img");
@@ -89,9 +96,11 @@ export class CellMap {
   }
 
   private resize(): void {
-    const s = this.source, width = this.element.clientWidth;
+    const s = this.source,
+      width = this.element.clientWidth;
     if (!s || !width) return;
-    const ratio = window.devicePixelRatio || 1, height = BAND + s.steps * this.row_height + 2;
+    const ratio = window.devicePixelRatio || 1,
+      height = BAND + s.steps * this.row_height + 2;
     if (width !== this.width || height !== this.height || this.canvas.width !== Math.round(width * ratio)) {
       this.width = width;
       this.height = height;
@@ -118,7 +127,8 @@ export class CellMap {
   zoom(factor: number, at = LEFT + (this.width - LEFT) / 2): void {
     const s = this.source;
     if (!s) return;
-    const fit = Math.min((this.width - LEFT) / (s.end - s.first), 64), position = this.left + (at - LEFT) / this.scale;
+    const fit = Math.min((this.width - LEFT) / (s.end - s.first), 64),
+      position = this.left + (at - LEFT) / this.scale;
     this.scale = Math.max(fit, Math.min(this.scale * factor, 96));
     this.fitted = this.scale <= fit;
     this.pan_to(position - (at - LEFT) / this.scale);
@@ -128,7 +138,8 @@ export class CellMap {
   private cell(x: number, y: number): { step: number; position: number } | null {
     const s = this.source;
     if (!s || x < LEFT) return null;
-    const step = Math.floor((y - BAND) / this.row_height), position = Math.floor(this.left + (x - LEFT) / this.scale);
+    const step = Math.floor((y - BAND) / this.row_height),
+      position = Math.floor(this.left + (x - LEFT) / this.scale);
     if (position < s.first || position >= s.end || step >= s.steps) return null;
     return { step: Math.max(step, -1), position };
   }
@@ -155,14 +166,18 @@ export class CellMap {
     });
     canvas.addEventListener("pointercancel", () => (drag = null));
     canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
-    canvas.addEventListener("wheel", (e) => {
-      const sideways = Math.abs(e.deltaX) > Math.abs(e.deltaY);
-      if (!sideways && !e.ctrlKey && !e.shiftKey && !e.altKey) return;  // the page scrolls
-      e.preventDefault();
-      if (sideways) this.pan_to(this.left + e.deltaX / this.scale);
-      else return this.zoom(Math.exp(-(e.deltaY || e.deltaX) / 200), e.offsetX);
-      this.draw();
-    }, { passive: false });
+    canvas.addEventListener(
+      "wheel",
+      (e) => {
+        const sideways = Math.abs(e.deltaX) > Math.abs(e.deltaY);
+        if (!sideways && !e.ctrlKey && !e.shiftKey && !e.altKey) return; // the page scrolls
+        e.preventDefault();
+        if (sideways) this.pan_to(this.left + e.deltaX / this.scale);
+        else return this.zoom(Math.exp(-(e.deltaY || e.deltaX) / 200), e.offsetX);
+        this.draw();
+      },
+      { passive: false },
+    );
     canvas.addEventListener("dblclick", (e) => this.zoom(2, e.offsetX));
   }
 
@@ -180,15 +195,21 @@ export class CellMap {
   }
 
   private tile(level: number, index: number): HTMLCanvasElement {
-    const key = `${level}/${index}`, held = this.tiles.get(key);
+    const key = `${level}/${index}`,
+      held = this.tiles.get(key);
     if (held) return held;
-    const s = this.source as MapSource, group = 1 << level, begin = s.first + index * TILE * group;
+    const s = this.source as MapSource,
+      group = 1 << level,
+      begin = s.first + index * TILE * group;
     const count = Math.max(1, Math.min(TILE, Math.ceil((s.end - begin) / group)));
     const canvas = document.createElement("canvas");
     canvas.width = count;
     canvas.height = s.steps;
-    const context = canvas.getContext("2d") as CanvasRenderingContext2D, image = context.createImageData(count, s.steps);
-    const out = new Uint32Array(image.data.buffer), row = new Int32Array(count), blank = pixel(parseInt(color("blank").slice(1), 16));
+    const context = canvas.getContext("2d") as CanvasRenderingContext2D,
+      image = context.createImageData(count, s.steps);
+    const out = new Uint32Array(image.data.buffer),
+      row = new Int32Array(count),
+      blank = pixel(parseInt(color("blank").slice(1), 16));
     for (let step = 0; step < s.steps; ++step) {
       s.row(step, begin, count, group, row);
       for (let i = 0; i < count; ++i) out[step * count + i] = row[i] < 0 ? blank : pixel(row[i]);
@@ -201,9 +222,11 @@ export class CellMap {
 
   private draw_now(): void {
     this.frame = 0;
-    const s = this.source, c = this.context;
+    const s = this.source,
+      c = this.context;
     if (!s || !this.width) return;
-    const ratio = window.devicePixelRatio || 1, rows = this.row_height;
+    const ratio = window.devicePixelRatio || 1,
+      rows = this.row_height;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.fillStyle = color("paper");
     c.fillRect(0, 0, this.width, this.height);
@@ -212,7 +235,8 @@ export class CellMap {
     c.rect(LEFT, 0, this.width - LEFT, this.height);
     c.clip();
     c.imageSmoothingEnabled = false;
-    const level = Math.max(0, Math.ceil(Math.log2(1 / (this.scale * ratio)))), span = TILE * (1 << level);
+    const level = Math.max(0, Math.ceil(Math.log2(1 / (this.scale * ratio)))),
+      span = TILE * (1 << level);
     const last = Math.min(s.end, this.left + (this.width - LEFT) / this.scale);
     for (let i = Math.floor((this.left - s.first) / span); s.first + i * span < last; ++i) {
       const tile = this.tile(level, i);
@@ -235,7 +259,8 @@ export class CellMap {
     c.font = "11px system-ui, sans-serif";
     c.textBaseline = "middle";
     for (const band of s.bands) {
-      const from = Math.max(this.x_of(band.begin), LEFT), to = Math.min(this.x_of(band.end), this.width);
+      const from = Math.max(this.x_of(band.begin), LEFT),
+        to = Math.min(this.x_of(band.end), this.width);
       if (to <= from) continue;
       c.fillStyle = band.color;
       c.globalAlpha = 0.28;
@@ -250,7 +275,9 @@ export class CellMap {
   }
 
   private draw_labels(s: MapSource, last: number): void {
-    const c = this.context, rows = this.row_height, size = Math.min(12, rows - 3);
+    const c = this.context,
+      rows = this.row_height,
+      size = Math.min(12, rows - 3);
     for (let step = 0; step < s.steps; ++step) {
       for (let p = Math.floor(this.left); p < last; ++p) {
         const label = s.label?.(step, p);
@@ -268,7 +295,8 @@ export class CellMap {
   }
 
   private draw_outlines(s: MapSource, last: number): void {
-    const c = this.context, rows = this.row_height;
+    const c = this.context,
+      rows = this.row_height;
     c.strokeStyle = color("mark");
     c.lineWidth = this.scale >= 6 ? 1.5 : 1;
     for (let step = 0; step < s.steps; ++step) {
@@ -281,12 +309,15 @@ export class CellMap {
   }
 
   private place_marks(): void {
-    const rows = this.row_height, { step, position } = this.selected, s = this.source;
+    const rows = this.row_height,
+      { step, position } = this.selected,
+      s = this.source;
     this.row_mark.hidden = !s || !this.width || step >= s.steps;
     this.row_mark.style.top = `${BAND + step * rows}px`;
     this.row_mark.style.height = `${rows + 1}px`;
     if (this.step_label.textContent !== String(step)) this.step_label.textContent = String(step);
-    const width = Math.max(this.scale, 3), x = this.x_of(position) + (this.scale - width) / 2;
+    const width = Math.max(this.scale, 3),
+      x = this.x_of(position) + (this.scale - width) / 2;
     this.column_mark.hidden = !s || position < s.first || position >= s.end || x < LEFT - 1 || x > this.width;
     this.column_mark.style.left = `${x}px`;
     this.column_mark.style.width = `${width + 1}px`;
@@ -295,7 +326,9 @@ export class CellMap {
   }
 
   private draw_steps(s: MapSource): void {
-    const c = this.context, rows = this.row_height, every = Math.ceil(12 / rows);
+    const c = this.context,
+      rows = this.row_height,
+      every = Math.ceil(12 / rows);
     c.font = "10px system-ui, sans-serif";
     c.textAlign = "right";
     for (let step = 0; step < s.steps; ++step) {

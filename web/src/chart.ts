@@ -1,4 +1,4 @@
-// Small charts as SVG: a line over steps, a strip over positions, a grid of cells, ribbons between regions.
+// Small charts as SVG: a line over steps, a grid of cells, bars as a list, the scale of colours.
 import { h, s } from "./dom";
 import { color, hex, ink_on, level_color, level_of, tide } from "./theme";
 import { times } from "./words";
@@ -9,21 +9,50 @@ export interface Line {
   name: string;
 }
 
-export function line_chart(lines: Line[], here: number, label: string, choose: (i: number) => void, base: number | null): SVGElement {
-  const W = 420, H = 92, left = 34, bottom = 16, n = Math.max(...lines.map((l) => l.values.length), 1);
-  const finite = lines.flatMap((l) => l.values).filter(Number.isFinite), top = Math.max(...finite, base ?? 0, 1e-9) * 1.08;
-  const x = (i: number) => left + (n < 2 ? 0 : (i / (n - 1)) * (W - left - 6)), y = (v: number) => 4 + (1 - v / top) * (H - bottom - 6);
+export function line_chart(
+  lines: Line[],
+  here: number,
+  label: string,
+  choose: (i: number) => void,
+  base: number | null,
+): SVGElement {
+  const W = 420,
+    H = 92,
+    left = 34,
+    bottom = 16,
+    n = Math.max(...lines.map((l) => l.values.length), 1);
+  const finite = lines.flatMap((l) => l.values).filter(Number.isFinite),
+    top = Math.max(...finite, base ?? 0, 1e-9) * 1.08;
+  const x = (i: number) => left + (n < 2 ? 0 : (i / (n - 1)) * (W - left - 6)),
+    y = (v: number) => 4 + (1 - v / top) * (H - bottom - 6);
   const ticks = [0, top / 1.08];
-  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, class: "line-chart", role: "img", "aria-label": label },
-    ...ticks.map((v) => s("text", { x: left - 4, y: y(v) + 4, class: "tick", "text-anchor": "end" }, v >= 10 ? v.toFixed(0) : v.toFixed(1))),
+  const svg = s(
+    "svg",
+    { viewBox: `0 0 ${W} ${H}`, class: "line-chart", role: "img", "aria-label": label },
+    ...ticks.map((v) =>
+      s(
+        "text",
+        { x: left - 4, y: y(v) + 4, class: "tick", "text-anchor": "end" },
+        v >= 10 ? v.toFixed(0) : v.toFixed(1),
+      ),
+    ),
     s("line", { x1: left, x2: W - 6, y1: y(0), y2: y(0), class: "axis" }),
     base !== null && s("line", { x1: left, x2: W - 6, y1: y(base), y2: y(base), class: "base" }),
-    ...lines.map((l) => s("polyline", { points: l.values.map((v, i) => `${x(i)},${y(Number.isFinite(v) ? v : 0)}`).join(" "), fill: "none", stroke: l.color, "stroke-width": 1.6 })),
+    ...lines.map((l) =>
+      s("polyline", {
+        points: l.values.map((v, i) => `${x(i)},${y(Number.isFinite(v) ? v : 0)}`).join(" "),
+        fill: "none",
+        stroke: l.color,
+        "stroke-width": 1.6,
+      }),
+    ),
     s("line", { x1: x(here), x2: x(here), y1: 2, y2: H - bottom, class: "here" }),
     s("text", { x: left, y: H - 3, class: "tick" }, "step 0"),
-    s("text", { x: W - 6, y: H - 3, class: "tick", "text-anchor": "end" }, String(n - 1)));
+    s("text", { x: W - 6, y: H - 3, class: "tick", "text-anchor": "end" }, String(n - 1)),
+  );
   svg.addEventListener("click", (event) => {
-    const r = svg.getBoundingClientRect(), at = (((event as MouseEvent).clientX - r.x) / r.width) * W;
+    const r = svg.getBoundingClientRect(),
+      at = (((event as MouseEvent).clientX - r.x) / r.width) * W;
     choose(Math.max(0, Math.min(n - 1, Math.round(((at - left) / (W - left - 6)) * (n - 1)))));
   });
   return svg;
@@ -41,20 +70,61 @@ export interface Grid {
 }
 
 export function grid_chart(grid: Grid, label: string): SVGElement {
-  const cell = Math.max(14, Math.min(44, 400 / grid.columns.length)), row = Math.max(14, Math.min(22, 330 / grid.rows.length)), left = 34, top = 18;
-  const W = left + cell * grid.columns.length + 2, H = top + row * grid.rows.length + 2;
-  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, width: W, height: H, class: "grid-chart", role: "group", "aria-label": label });
-  grid.columns.forEach((name, c) => svg.append(s("text", { x: left + (c + 0.5) * cell, y: top - 5, class: "tick", "text-anchor": "middle" }, name)));
+  const cell = Math.max(14, Math.min(44, 400 / grid.columns.length)),
+    row = Math.max(14, Math.min(22, 330 / grid.rows.length)),
+    left = 34,
+    top = 18;
+  const W = left + cell * grid.columns.length + 2,
+    H = top + row * grid.rows.length + 2;
+  const svg = s("svg", {
+    viewBox: `0 0 ${W} ${H}`,
+    width: W,
+    height: H,
+    class: "grid-chart",
+    role: "group",
+    "aria-label": label,
+  });
+  grid.columns.forEach((name, c) =>
+    svg.append(s("text", { x: left + (c + 0.5) * cell, y: top - 5, class: "tick", "text-anchor": "middle" }, name)),
+  );
   grid.rows.forEach((name, r) => {
     svg.append(s("text", { x: left - 5, y: top + (r + 0.5) * row + 4, class: "tick", "text-anchor": "end" }, name));
     grid.columns.forEach((_, c) => {
-      const value = grid.value(r, c), say = grid.say(r, c), back = Number.isFinite(value) ? grid.color(value) : null;
-      const rect = s("rect", { x: left + c * cell, y: top + r * row, width: cell - 1, height: row - 1, fill: back === null ? color("blank") : hex(back),
-        class: grid.chosen(r, c) ? "cell chosen" : "cell", role: "button", "aria-label": say, "data-row": r, "data-column": c }, s("title", {}, say));
+      const value = grid.value(r, c),
+        say = grid.say(r, c),
+        back = Number.isFinite(value) ? grid.color(value) : null;
+      const rect = s(
+        "rect",
+        {
+          x: left + c * cell,
+          y: top + r * row,
+          width: cell - 1,
+          height: row - 1,
+          fill: back === null ? color("blank") : hex(back),
+          class: grid.chosen(r, c) ? "cell chosen" : "cell",
+          role: "button",
+          "aria-label": say,
+          "data-row": r,
+          "data-column": c,
+        },
+        s("title", {}, say),
+      );
       rect.addEventListener("click", () => grid.choose(r, c));
       svg.append(rect);
       if (grid.numbers && back !== null && cell >= 30) {
-        svg.append(s("text", { x: left + (c + 0.5) * cell, y: top + (r + 0.5) * row + 3.5, class: "number", "text-anchor": "middle", fill: hex(ink_on(back)) }, grid.numbers(value)));
+        svg.append(
+          s(
+            "text",
+            {
+              x: left + (c + 0.5) * cell,
+              y: top + (r + 0.5) * row + 3.5,
+              class: "number",
+              "text-anchor": "middle",
+              fill: hex(ink_on(back)),
+            },
+            grid.numbers(value),
+          ),
+        );
       }
     });
   });
@@ -73,73 +143,39 @@ export interface Bar {
 // Bars as a list, so that a screen reader reads it as one.
 export function bars(rows: Bar[], show: (value: number) => string): HTMLElement {
   const most = Math.max(...rows.map((r) => r.value), 1e-12);
-  return h("ol", { class: "bars" }, ...rows.map((r) => {
-    const fill = h("span", { class: "fill" });
-    fill.style.width = `${Math.max(0, Math.min(100, (r.value / most) * 100))}%`;
-    if (r.color) fill.style.backgroundColor = r.color;
-    const item = h("li", { class: r.class }, h("span", { class: "what" }, h("b", {}, r.label), h("small", {}, r.detail)), h("span", { class: "bar" }, fill), h("span", { class: "value" }, show(r.value)));
-    if (r.choose) {
-      item.tabIndex = 0;
-      item.setAttribute("role", "button");
-      item.addEventListener("click", r.choose);
-      item.addEventListener("keydown", (e) => {
-        if (e.key === "Enter") r.choose?.();
-      });
-    }
-    return item;
-  }));
-}
-
-export interface FlowData {
-  regions: string[];
-  matrix: number[][];
-}
-
-// Left the region that looks, right the one looked at; a ribbon's width is the share of the left region's attention.
-export function flow_chart(flow: FlowData, paint: (region: number) => string, label: string): SVGElement {
-  const n = flow.regions.length, W = 460, gap = 6, unit = Math.max(18, Math.min(34, 340 / Math.max(n, 1))), left = 96, right = W - 96;
-  const sends = flow.matrix.map((row) => row.reduce((a, b) => a + b, 0)), gets = flow.regions.map((_, j) => flow.matrix.reduce((sum, row) => sum + row[j], 0));
-  const H = n * (unit + gap) + 22, stretch = (n * unit) / Math.max(gets.reduce((a, b) => a + b, 0), 1e-9);
-  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, class: "flow-chart", role: "img", "aria-label": label });
-  svg.append(s("text", { x: left, y: 11, class: "tick", "text-anchor": "end" }, "from"), s("text", { x: right, y: 11, class: "tick" }, "into"));
-  const from: number[] = [], into: number[] = [];
-  let a = 18, b = 18;
-  for (let i = 0; i < n; ++i) {
-    from.push(a);
-    into.push(b);
-    a += sends[i] * stretch + gap;
-    b += gets[i] * stretch + gap;
-  }
-  const used = from.slice(), taken = into.slice();
-  for (let i = 0; i < n; ++i) {
-    for (let j = 0; j < n; ++j) {
-      const width = flow.matrix[i][j] * stretch;
-      if (width < 0.25) continue;
-      const y0 = used[i] + width / 2, y1 = taken[j] + width / 2, mid = (left + right) / 2;
-      used[i] += width;
-      taken[j] += width;
-      svg.append(s("path", { d: `M${left + 8},${y0} C${mid},${y0} ${mid},${y1} ${right - 8},${y1}`, fill: "none", stroke: paint(i), "stroke-width": width, "stroke-opacity": 0.42, class: "ribbon" },
-        s("title", {}, `${flow.regions[i]} → ${flow.regions[j]}: ${(flow.matrix[i][j] * 100).toFixed(1)} % of what ${flow.regions[i]} attends to`)));
-    }
-  }
-  // Names keep a line's distance; those of slivers are left out.
-  let lowest = -Infinity;
-  for (let i = 0; i < n; ++i) {
-    if (sends[i] > 0) svg.append(s("rect", { x: left, y: from[i], width: 8, height: Math.max(sends[i] * stretch, 1), fill: paint(i) }),
-      s("text", { x: left - 5, y: from[i] + (sends[i] * stretch) / 2 + 4, class: "name", "text-anchor": "end" }, flow.regions[i]));
-    const share = gets[i] / Math.max(sends.filter((v) => v > 0).length, 1), middle = into[i] + (gets[i] * stretch) / 2 + 4;
-    svg.append(s("rect", { x: right - 8, y: into[i], width: 8, height: Math.max(gets[i] * stretch, 1), fill: paint(i) }));
-    if (share < 0.005 || middle - lowest < 12) continue;
-    lowest = middle;
-    svg.append(s("text", { x: right + 5, y: middle, class: "name" }, `${flow.regions[i]} ${(share * 100).toFixed(0)} %`));
-  }
-  return svg;
+  return h(
+    "ol",
+    { class: "bars" },
+    ...rows.map((r) => {
+      const fill = h("span", { class: "fill" });
+      fill.style.width = `${Math.max(0, Math.min(100, (r.value / most) * 100))}%`;
+      if (r.color) fill.style.backgroundColor = r.color;
+      const item = h(
+        "li",
+        { class: r.class },
+        h("span", { class: "what" }, h("b", {}, r.label), h("small", {}, r.detail)),
+        h("span", { class: "bar" }, fill),
+        h("span", { class: "value" }, show(r.value)),
+      );
+      if (r.choose) {
+        item.tabIndex = 0;
+        item.setAttribute("role", "button");
+        item.addEventListener("click", r.choose);
+        item.addEventListener("keydown", (e) => {
+          if (e.key === "Enter") r.choose?.();
+        });
+      }
+      return item;
+    }),
+  );
 }
 
 // The scale of colours, in words at its ends and its middle.
 export function lift_legend(unit: string): HTMLElement {
-  const W = 132, svg = s("svg", { viewBox: `0 0 ${W} 10`, width: W, height: 10, "aria-hidden": "true" });
-  for (let i = 0; i < 33; ++i) svg.append(s("rect", { x: (i * W) / 33, y: 0, width: W / 33 + 0.5, height: 10, fill: hex(level_color(i)) }));
+  const W = 132,
+    svg = s("svg", { viewBox: `0 0 ${W} 10`, width: W, height: 10, "aria-hidden": "true" });
+  for (let i = 0; i < 33; ++i)
+    svg.append(s("rect", { x: (i * W) / 33, y: 0, width: W / 33 + 0.5, height: 10, fill: hex(level_color(i)) }));
   return h("span", { class: "legend", title: `colour: ${unit}` }, "¹⁄₁₆", svg, `16 × ${unit}`);
 }
 

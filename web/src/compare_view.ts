@@ -27,7 +27,8 @@ const common_length = (a: Run, b: Run) => Math.min(a.N, b.N);
 // Of one length and mask attention itself is compared; else each against its own null.
 const comparable = (a: Run, b: Run) => a.N === b.N && a.info.mask === b.info.mask;
 function same_prompt(a: Run, b: Run): boolean {
-  for (let i = 0; i < a.info.prompt_length; ++i) if (a.info.tokens[i] !== b.info.tokens[i] || a.info.pieces[i] !== b.info.pieces[i]) return false;
+  for (let i = 0; i < a.info.prompt_length; ++i)
+    if (a.info.tokens[i] !== b.info.tokens[i] || a.info.pieces[i] !== b.info.pieces[i]) return false;
   return true;
 }
 export function step_beside(step: number, a: Run, b: Run): number {
@@ -50,11 +51,19 @@ export class CompareView {
     this.pick = select("The run beside it", [], "", (other) => store.set({ other }));
     const side = (name: string): Side => {
       const text = new TextView(`Text of run ${name}`, (position) => store.set({ position }));
-      const map = new CellMap(`Attention received, run ${name}`, (step, position) => store.set({ step, position }), 240);
+      const map = new CellMap(
+        `Attention received, run ${name}`,
+        (step, position) => store.set({ step, position }),
+        240,
+      );
       const writing = new CellMap(`How run ${name} is written`, (step, position) => store.set({ step, position }), 240);
       const out: Side = { head: h("div", { class: "run-head" }), text, map, writing, run: null, cards: [] };
       const table = () => this.side_table(out);
-      out.cards = [new Card(`text-${name}`, `Text of ${name} at this step`, table), new Card(`map-${name}`, `Attention received: ${name}`, table), new Card(`writing-${name}`, `How ${name} is written`, table)];
+      out.cards = [
+        new Card(`text-${name}`, `Text of ${name} at this step`, table),
+        new Card(`map-${name}`, `Attention received: ${name}`, table),
+        new Card(`writing-${name}`, `How ${name} is written`, table),
+      ];
       out.cards[0].body.append(text.element);
       out.cards[1].body.append(map.element);
       out.cards[2].body.append(writing.element);
@@ -62,15 +71,39 @@ export class CompareView {
     };
     this.sides = [side("A"), side("B")];
     this.changed = new Card("changed", "What differs", () => this.changed_table());
-    this.difference = new CellMap("Attention of B over that of A", (step, position) => store.set({ step, position }), 240);
+    this.difference = new CellMap(
+      "Attention of B over that of A",
+      (step, position) => store.set({ step, position }),
+      240,
+    );
     this.difference_card = new Card("difference", "Attention received: B ÷ A", () => this.difference_table());
     this.difference_card.body.append(this.difference.element);
-    this.element = h("div", { class: "compare-view" }, h("div", { class: "row" }, h("span", {}, "Beside run A (above): "), this.pick), this.controls.element, this.changed.element,
-      h("div", { class: "pair" }, ...this.sides.map((s) => h("div", { class: "stack" }, s.head, ...s.cards.map((c) => c.element)))), this.difference_card.element);
+    this.element = h(
+      "div",
+      { class: "compare-view" },
+      h("div", { class: "row" }, h("span", {}, "Beside run A (above): "), this.pick),
+      this.controls.element,
+      this.changed.element,
+      h(
+        "div",
+        { class: "pair" },
+        ...this.sides.map((s) => h("div", { class: "stack" }, s.head, ...s.cards.map((c) => c.element))),
+      ),
+      this.difference_card.element,
+    );
   }
 
   offer(runs: RunSummary[], state: State): void {
-    set_choices(this.pick, [{ value: "", label: "choose …" }, ...runs.filter((r) => r.id !== state.run).map((r) => ({ value: r.id, label: `${r.title || r.id} — ${r.model}` }))], state.other);
+    set_choices(
+      this.pick,
+      [
+        { value: "", label: "choose …" },
+        ...runs
+          .filter((r) => r.id !== state.run)
+          .map((r) => ({ value: r.id, label: `${r.title || r.id} — ${r.model}` })),
+      ],
+      state.other,
+    );
   }
 
   private fresh(): void {
@@ -87,30 +120,45 @@ export class CompareView {
   }
 
   private anchors(run: Run, state: State): (step: number) => number[] {
-    const found = run.anchors(state.rows, () => this.fresh()) ?? [], by_step = new Map<number, number[]>();
-    for (const a of found) if (a.layer === state.layer) by_step.set(a.step, [...(by_step.get(a.step) ?? []), a.position]);
+    const found = run.anchors(state.rows, () => this.fresh()) ?? [],
+      by_step = new Map<number, number[]>();
+    for (const a of found)
+      if (a.layer === state.layer) by_step.set(a.step, [...(by_step.get(a.step) ?? []), a.position]);
     return (step) => by_step.get(step) ?? [];
   }
 
   update(a: Run, b: Run | null, state: State): void {
     this.controls.update(a);
-    const look = `${a.id}/${a.S}/${b?.id}/${b?.S}/${state.layer}/${state.head}/${state.rows}/${state.null}`, anew = look !== this.look;
+    const look = `${a.id}/${a.S}/${b?.id}/${b?.S}/${state.layer}/${state.head}/${state.rows}/${state.null}`,
+      anew = look !== this.look;
     this.look = look;
-    const runs = [a, b], differing = b && aligned(a, b) ? this.differing(a, b, state.step) : new Set<number>();
+    const runs = [a, b],
+      differing = b && aligned(a, b) ? this.differing(a, b, state.step) : new Set<number>();
     this.sides.forEach((side, i) => {
       const run = runs[i];
       side.cards.forEach((card) => (card.element.hidden = !run));
       if (!run) return replace(side.head, h("p", { class: "note" }, "Choose the run to stand beside it."));
       if (side.run !== run) side.text.show(run);
       side.run = run;
-      const step = i ? step_beside(state.step, a, run) : state.step, mine = { ...state, layer: this.layer_of(run, state), head: state.head < run.H ? state.head : -1 };
-      replace(side.head, h("h1", {}, `${"AB"[i]}: ${run.info.model}${run.info.parent ? ` (fork at step ${run.info.fork_step})` : ""}`), h("p", { class: "answer" }, "Answer: ", h("b", {}, run.answer() || "(none yet)")));
+      const step = i ? step_beside(state.step, a, run) : state.step,
+        mine = { ...state, layer: this.layer_of(run, state), head: state.head < run.H ? state.head : -1 };
+      replace(
+        side.head,
+        h("h1", {}, `${"AB"[i]}: ${run.info.model}${run.info.parent ? ` (fork at step ${run.info.fork_step})` : ""}`),
+        h("p", { class: "answer" }, "Answer: ", h("b", {}, run.answer() || "(none yet)")),
+      );
       const anchored = this.anchors(run, mine);
       if (anew) {
         side.map.show(attention_source(run, mine, anchored, () => this.fresh()));
         side.writing.show(writing_source(run, mine, anchored));
       }
-      side.text.paint(step, run.lift(step, mine.layer, mine.head, mine.rows, mine.null, () => this.fresh()), new Set(anchored(step)), state.position, differing);
+      side.text.paint(
+        step,
+        run.lift(step, mine.layer, mine.head, mine.rows, mine.null, () => this.fresh()),
+        new Set(anchored(step)),
+        state.position,
+        differing,
+      );
       side.map.select(step, state.position);
       side.writing.select(step, state.position);
     });
@@ -129,23 +177,36 @@ export class CompareView {
   }
 
   private differing(a: Run, b: Run, step: number): Set<number> {
-    const out = new Set<number>(), other = step_beside(step, a, b);
-    for (let i = a.info.prompt_length; i < common_length(a, b); ++i) if (a.token_at(step + 1, i) !== b.token_at(other + 1, i)) out.add(i);
+    const out = new Set<number>(),
+      other = step_beside(step, a, b);
+    for (let i = a.info.prompt_length; i < common_length(a, b); ++i)
+      if (a.token_at(step + 1, i) !== b.token_at(other + 1, i)) out.add(i);
     return out;
   }
 
   private ratios(a: Run, b: Run, step: number, state: State): Float32Array | null {
     const of = (run: Run, at: number) => {
-      const layer = this.layer_of(run, state), head = state.head < run.H ? state.head : -1, then = () => this.fresh();
-      return comparable(a, b) ? run.received(at, layer, head, state.rows, then) : run.lift(at, layer, head, state.rows, "uniform", then);
+      const layer = this.layer_of(run, state),
+        head = state.head < run.H ? state.head : -1,
+        then = () => this.fresh();
+      return comparable(a, b)
+        ? run.received(at, layer, head, state.rows, then)
+        : run.lift(at, layer, head, state.rows, "uniform", then);
     };
-    const one = of(a, step), two = of(b, step_beside(step, a, b));
-    return one && two ? one.subarray(0, common_length(a, b)).map((v, i) => (v > 0 && two[i] > 0 ? two[i] / v : NaN)) : null;
+    const one = of(a, step),
+      two = of(b, step_beside(step, a, b));
+    return one && two
+      ? one.subarray(0, common_length(a, b)).map((v, i) => (v > 0 && two[i] > 0 ? two[i] / v : NaN))
+      : null;
   }
 
   private difference_source(a: Run, b: Run, state: State) {
     return {
-      first: 0, end: common_length(a, b), steps: a.S, bands: bands_of(a), outlined: () => [],
+      first: 0,
+      end: common_length(a, b),
+      steps: a.S,
+      bands: bands_of(a),
+      outlined: () => [],
       row: (step: number, position: number, count: number, group: number, out: Int32Array) => {
         const ratio = this.ratios(a, b, step, state);
         for (let i = 0; i < count; ++i) {
@@ -154,10 +215,11 @@ export class CompareView {
             const v = ratio ? ratio[p] : NaN;
             if (Math.abs(Math.log(v)) > Math.abs(Math.log(far))) far = v;
           }
-          out[i] = ratio ? level_color(level_of(far ** 2)) : -1;  // squared: the scale ends at 4 times
+          out[i] = ratio ? level_color(level_of(far ** 2)) : -1; // squared: the scale ends at 4 times
         }
       },
-      say: (step: number, position: number) => `step ${step}, position ${position}: B receives ${times(this.ratios(a, b, step, state)?.[position] ?? NaN)} what A receives${comparable(a, b) ? "" : ", each over its null"}`,
+      say: (step: number, position: number) =>
+        `step ${step}, position ${position}: B receives ${times(this.ratios(a, b, step, state)?.[position] ?? NaN)} what A receives${comparable(a, b) ? "" : ", each over its null"}`,
     };
   }
 
@@ -165,7 +227,8 @@ export class CompareView {
   private same_before(a: Run, b: Run, step: number, state: State): boolean | null {
     for (let t = 0; t < Math.min(step, a.S, b.S); ++t) {
       for (let i = 0; i < a.N; ++i) if (a.token_at(t, i) !== b.token_at(t, i)) return false;
-      const one = a.received(t, state.layer, -1, "all", () => this.fresh()), two = b.received(t, state.layer, -1, "all", () => this.fresh());
+      const one = a.received(t, state.layer, -1, "all", () => this.fresh()),
+        two = b.received(t, state.layer, -1, "all", () => this.fresh());
       if (!one || !two) return null;
       for (let i = 0; i < a.N; ++i) if (one[i] !== two[i]) return false;
     }
@@ -174,48 +237,105 @@ export class CompareView {
 
   private show_changes(a: Run, b: Run, state: State): void {
     const out: HTMLElement[] = [];
-    const parent = b.info.parent === a.id, at = a.index_of(b.info.fork_step);
+    const parent = b.info.parent === a.id,
+      at = a.index_of(b.info.fork_step);
     if (parent) {
       const what = (b.info.changes ?? []).flatMap((c) => changes_in_words(a, c));
       out.push(h("p", {}, `B branches off from A before step ${at}${what.length ? `: ${what.join("; ")}` : ""}.`));
       const same = aligned(a, b) ? this.same_before(a, b, at, state) : null;
-      if (same !== null) out.push(h("p", { class: same ? "good" : "bad" }, same ? `Before step ${at}: the same tokens and the same attention, bit for bit.` : `Before step ${at} the two differ, which they should not.`));
+      if (same !== null)
+        out.push(
+          h(
+            "p",
+            { class: same ? "good" : "bad" },
+            same
+              ? `Before step ${at}: the same tokens and the same attention, bit for bit.`
+              : `Before step ${at} the two differ, which they should not.`,
+          ),
+        );
     }
     if (!aligned(a, b)) {
-      out.push(h("p", {}, `The prompts are cut into different tokens: ${a.N} and ${b.N}. Answers: ${quoted(a.info.answer.trim())} and ${quoted(b.info.answer.trim())}.`));
+      out.push(
+        h(
+          "p",
+          {},
+          `The prompts are cut into different tokens: ${a.N} and ${b.N}. Answers: ${quoted(a.info.answer.trim())} and ${quoted(b.info.answer.trim())}.`,
+        ),
+      );
       return replace(this.changed.body, ...out);
     }
     const tokens = this.changed_tokens(a, b);
-    out.push(h("p", {}, tokens.length ? `${plural(tokens.length, "token of the answer differs", "tokens of the answer differ")}: ${tokens.slice(0, 8).map((i) => `${i}: ${quoted(a.piece(a.info.tokens[i]))} → ${quoted(b.piece(b.info.tokens[i]))}`).join(", ")}${tokens.length > 8 ? " …" : ""}.` : "The answers are the same, token by token."));
+    out.push(
+      h(
+        "p",
+        {},
+        tokens.length
+          ? `${plural(tokens.length, "token of the answer differs", "tokens of the answer differ")}: ${tokens
+              .slice(0, 8)
+              .map((i) => `${i}: ${quoted(a.piece(a.info.tokens[i]))} → ${quoted(b.piece(b.info.tokens[i]))}`)
+              .join(", ")}${tokens.length > 8 ? " …" : ""}.`
+          : "The answers are the same, token by token.",
+      ),
+    );
     const ratio = this.ratios(a, b, state.step, state);
     if (ratio) {
-      const order = Array.from(ratio, (v, i) => ({ v, i })).filter(({ v }) => v > 0).sort((x, y) => Math.abs(Math.log(y.v)) - Math.abs(Math.log(x.v))).slice(0, 5);
+      const order = Array.from(ratio, (v, i) => ({ v, i }))
+        .filter(({ v }) => v > 0)
+        .sort((x, y) => Math.abs(Math.log(y.v)) - Math.abs(Math.log(x.v)))
+        .slice(0, 5);
       const far = order.filter(({ v }) => Math.abs(Math.log(v)) > 0.01);
-      out.push(h("p", {}, far.length ? `In attention, at step ${state.step}: ${far.map(({ v, i }) => `${quoted(a.piece(a.info.tokens[i]))} at ${i} receives ${times(v)}`).join(", ")} of what it does in A${comparable(a, b) ? "" : ", each over its null"}.` : `In attention, at step ${state.step}: no token receives more or less than in A by 1 %.`));
+      out.push(
+        h(
+          "p",
+          {},
+          far.length
+            ? `In attention, at step ${state.step}: ${far.map(({ v, i }) => `${quoted(a.piece(a.info.tokens[i]))} at ${i} receives ${times(v)}`).join(", ")} of what it does in A${comparable(a, b) ? "" : ", each over its null"}.`
+            : `In attention, at step ${state.step}: no token receives more or less than in A by 1 %.`,
+        ),
+      );
     }
     replace(this.changed.body, ...out);
   }
 
   private changed_tokens(a: Run, b: Run): number[] {
     const out: number[] = [];
-    for (let i = a.info.prompt_length; i < common_length(a, b); ++i) if (a.info.tokens[i] !== b.info.tokens[i]) out.push(i);
+    for (let i = a.info.prompt_length; i < common_length(a, b); ++i)
+      if (a.info.tokens[i] !== b.info.tokens[i]) out.push(i);
     return out;
   }
 
   private changed_table() {
-    const [{ run: a }, { run: b }] = this.sides, columns = ["position", "token_a", "text_a", "token_b", "text_b"];
-    return { columns, rows: a && b && aligned(a, b) ? this.changed_tokens(a, b).map((i) => [i, a.info.tokens[i], a.piece(a.info.tokens[i]), b.info.tokens[i], b.piece(b.info.tokens[i])]) : [] };
+    const [{ run: a }, { run: b }] = this.sides,
+      columns = ["position", "token_a", "text_a", "token_b", "text_b"];
+    return {
+      columns,
+      rows:
+        a && b && aligned(a, b)
+          ? this.changed_tokens(a, b).map((i) => [
+              i,
+              a.info.tokens[i],
+              a.piece(a.info.tokens[i]),
+              b.info.tokens[i],
+              b.piece(b.info.tokens[i]),
+            ])
+          : [],
+    };
   }
   private difference_table() {
-    const [{ run: a }, { run: b }] = this.sides, rows: (number | string | null)[][] = [];
-    for (let t = 0; a && b && t < a.S; ++t) this.ratios(a, b, t, this.store.state)?.forEach((v, i) => rows.push([t, i, v]));
+    const [{ run: a }, { run: b }] = this.sides,
+      rows: (number | string | null)[][] = [];
+    for (let t = 0; a && b && t < a.S; ++t)
+      this.ratios(a, b, t, this.store.state)?.forEach((v, i) => rows.push([t, i, v]));
     return { columns: ["step", "position", "b_over_a"], rows };
   }
   private side_table(side: Side) {
-    const run = side.run, s = this.store.state, rows: (number | string | null)[][] = [];
+    const run = side.run,
+      s = this.store.state,
+      rows: (number | string | null)[][] = [];
     for (let t = 0; run && t < run.S; ++t) {
       const lift = run.lift(t, this.layer_of(run, s), s.head < run.H ? s.head : -1, s.rows, s.null, () => {});
-      for (let i = 0; i < run.N; ++i) rows.push([t, i, run.piece(run.token_at(t, i)), run.writing(t, i), lift ? lift[i] : null]);
+      for (let i = 0; i < run.N; ++i)
+        rows.push([t, i, run.piece(run.token_at(t, i)), run.writing(t, i), lift ? lift[i] : null]);
     }
     return { columns: ["step", "position", "text", "state", "received_over_null"], rows };
   }

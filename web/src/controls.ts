@@ -3,7 +3,7 @@ import { button, field, h, select, set_choices } from "./dom";
 import { Run } from "./run";
 import { Null, Rows, Store } from "./state";
 
-const PACE = 350;  // milliseconds a step while playing
+const PACE = 350; // milliseconds a step while playing
 
 export class Controls {
   readonly element: HTMLElement;
@@ -19,15 +19,53 @@ export class Controls {
 
   constructor(private store: Store) {
     this.slider.addEventListener("input", () => store.set({ step: Number(this.slider.value) }));
-    this.play_button = button("▶ Play", () => this.toggle(), { class: "play", "aria-pressed": "false", title: "Play the steps (space)" });
+    this.play_button = button("▶ Play", () => this.toggle(), {
+      class: "play",
+      "aria-pressed": "false",
+      title: "Play the steps (space)",
+    });
     this.layer = select("Layer", [], "", (v) => store.set({ layer: Number(v) }));
     this.head = select("Head", [], "", (v) => store.set({ head: Number(v) }));
-    this.rows = select("Rows", [{ value: "all", label: "all rows" }, { value: "read", label: "rows that write" }], "all", (v) => store.set({ rows: v as Rows }));
-    this.null_ = select("Null", [{ value: "uniform", label: "÷ uniform attention" }, { value: "first", label: "÷ the first step" }, { value: "none", label: "× N, no null" }], "uniform", (v) => store.set({ null: v as Null }));
-    this.element = h("div", { class: "controls", role: "toolbar", "aria-label": "What is looked at" },
-      h("div", { class: "steps" }, this.play_button, button("‹", () => this.move(-1), { "aria-label": "One step back" }), this.slider,
-        button("›", () => this.move(1), { "aria-label": "One step on" }), this.count),
-      h("div", { class: "choices" }, field("Layer", this.layer), field("Head", this.head), field("Rows", this.rows), field("Null", this.null_)));
+    this.rows = select(
+      "Rows",
+      [
+        { value: "all", label: "all rows" },
+        { value: "read", label: "rows that write" },
+      ],
+      "all",
+      (v) => store.set({ rows: v as Rows }),
+    );
+    this.null_ = select(
+      "Null",
+      [
+        { value: "uniform", label: "÷ uniform attention" },
+        { value: "first", label: "÷ the first step" },
+        { value: "none", label: "× N, no null" },
+      ],
+      "uniform",
+      (v) => store.set({ null: v as Null }),
+    );
+    this.element = h(
+      "div",
+      { class: "controls", role: "toolbar", "aria-label": "What is looked at" },
+      h(
+        "div",
+        { class: "steps" },
+        this.play_button,
+        button("‹", () => this.move(-1), { "aria-label": "One step back" }),
+        this.slider,
+        button("›", () => this.move(1), { "aria-label": "One step on" }),
+        this.count,
+      ),
+      h(
+        "div",
+        { class: "choices" },
+        field("Layer", this.layer),
+        field("Head", this.head),
+        field("Rows", this.rows),
+        field("Null", this.null_),
+      ),
+    );
   }
 
   get playing(): boolean {
@@ -40,7 +78,8 @@ export class Controls {
   }
 
   move_layer(by: number, run: Run): void {
-    const order = [-1, ...run.info.layers], at = order.indexOf(this.store.state.layer);
+    const order = [-1, ...run.info.layers],
+      at = order.indexOf(this.store.state.layer);
     this.store.set({ layer: order[Math.max(0, Math.min(order.length - 1, at + by))] });
   }
 
@@ -67,8 +106,19 @@ export class Controls {
     const pass = run.info.step_numbers[state.step] ?? state.step;
     this.slider.setAttribute("aria-valuetext", `step ${pass} of ${steps}`);
     this.count.textContent = `step ${pass} of 0 … ${run.info.step_numbers[steps - 1] ?? steps - 1}`;
-    set_choices(this.layer, [{ value: "-1", label: "mean" }, ...run.info.layers.map((l) => ({ value: String(l), label: String(l) }))], String(state.layer));
-    set_choices(this.head, [{ value: "-1", label: "mean" }, ...Array.from({ length: run.H }, (_, i) => ({ value: String(i), label: String(i) }))], String(state.head));
+    set_choices(
+      this.layer,
+      [{ value: "-1", label: "mean" }, ...run.info.layers.map((l) => ({ value: String(l), label: String(l) }))],
+      String(state.layer),
+    );
+    set_choices(
+      this.head,
+      [
+        { value: "-1", label: "mean" },
+        ...Array.from({ length: run.H }, (_, i) => ({ value: String(i), label: String(i) })),
+      ],
+      String(state.head),
+    );
     if (this.rows.value !== state.rows) this.rows.value = state.rows;
     if (this.null_.value !== state.null) this.null_.value = state.null;
   }

@@ -19,7 +19,11 @@ function fill(element: Element, props: Props, children: Child[]): void {
   }
 }
 
-export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  props: Props = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   fill(element, props, children);
   return element;
@@ -41,7 +45,12 @@ export interface Choice {
   label: string;
 }
 
-export function select(label: string, choices: Choice[], value: string, change: (value: string) => void): HTMLSelectElement {
+export function select(
+  label: string,
+  choices: Choice[],
+  value: string,
+  change: (value: string) => void,
+): HTMLSelectElement {
   const element = h("select", { "aria-label": label, onchange: () => change(element.value) });
   set_choices(element, choices, value);
   return element;
@@ -49,7 +58,8 @@ export function select(label: string, choices: Choice[], value: string, change: 
 
 // Leaves the element alone where nothing changes, so that an open list is not closed.
 export function set_choices(element: HTMLSelectElement, choices: Choice[], value: string): void {
-  const same = element.options.length === choices.length &&
+  const same =
+    element.options.length === choices.length &&
     choices.every((c, i) => element.options[i].value === c.value && element.options[i].text === c.label);
   if (!same) replace(element, ...choices.map((c) => h("option", { value: c.value }, c.label)));
   if (element.value !== value) element.value = value;

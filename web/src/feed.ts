@@ -2,17 +2,25 @@
 import { events, run_path, RunState } from "./api";
 import { Run, StepEvent } from "./run";
 
-const ANCHORS_EVERY = 400;  // milliseconds; anchors of all steps are found anew each time
+const ANCHORS_EVERY = 400; // milliseconds; anchors of all steps are found anew each time
 
 export class Feed {
   private source: EventSource | null;
   private anchor_timer = 0;
 
   // `changed` after every step; `again` where the run has to be loaded anew.
-  constructor(readonly run: Run, private changed: () => void, private again: () => void) {
+  constructor(
+    readonly run: Run,
+    private changed: () => void,
+    private again: () => void,
+  ) {
     this.source = events(run_path(run.id) + "/events");
-    this.source?.addEventListener("step", (event) => this.step(JSON.parse((event as MessageEvent<string>).data) as StepEvent));
-    this.source?.addEventListener("state", (event) => this.state((JSON.parse((event as MessageEvent<string>).data) as { state: RunState }).state));
+    this.source?.addEventListener("step", (event) =>
+      this.step(JSON.parse((event as MessageEvent<string>).data) as StepEvent),
+    );
+    this.source?.addEventListener("state", (event) =>
+      this.state((JSON.parse((event as MessageEvent<string>).data) as { state: RunState }).state),
+    );
     // Without data it is the connection that failed, and the browser tries again by itself.
     this.source?.addEventListener("error", (event) => {
       const data = (event as MessageEvent<string>).data;
@@ -23,7 +31,7 @@ export class Feed {
   }
 
   private step(event: StepEvent): void {
-    if (this.run.tokens && event.step < this.run.tokens.shape[0] - 1) return;  // already there
+    if (this.run.tokens && event.step < this.run.tokens.shape[0] - 1) return; // already there
     // Before the first step there were no layers and no arrays to load.
     if (!this.run.apply(event) || !this.run.received_name("all", -1)) return this.stop_and(this.again);
     this.changed();

@@ -36,7 +36,16 @@ export class LivePanel {
   private question = h("input", { type: "text", "aria-label": "Question", placeholder: "Who …?" });
   private passages = h("div", { class: "stack passages" });
   private inputs = new Map<string, HTMLInputElement>();
-  private chat = select("Chat template", [{ value: "", label: "as the model has it" }, { value: "on", label: "on" }, { value: "off", label: "off" }], "", () => {});
+  private chat = select(
+    "Chat template",
+    [
+      { value: "", label: "as the model has it" },
+      { value: "on", label: "on" },
+      { value: "off", label: "off" },
+    ],
+    "",
+    () => {},
+  );
   private note = h("p", { class: "note", role: "alert" });
   private by_question = h("div", { hidden: true });
   private by_prompt = h("div", {});
@@ -51,15 +60,48 @@ export class LivePanel {
       this.modes.push(radio);
       return h("label", { class: "check" }, radio, label);
     };
-    for (const s of SETTINGS) this.inputs.set(s.name, h("input", { type: s.type, value: s.value, title: s.why, step: "any", min: 0, "aria-label": s.label }));
+    for (const s of SETTINGS)
+      this.inputs.set(
+        s.name,
+        h("input", { type: s.type, value: s.value, title: s.why, step: "any", min: 0, "aria-label": s.label }),
+      );
     this.go = button("Run", () => void this.start(), { class: "primary" });
     this.by_prompt.append(field("Prompt", this.prompt));
-    this.by_question.append(field("Question", this.question), this.passages, button("Add a passage", () => this.add_passage()));
-    this.element = h("div", { class: "live-view" }, h("section", { class: "card", "aria-label": "A new run" },
-      h("h2", {}, "Watch a run as it is computed"), h("div", { class: "row", role: "radiogroup", "aria-label": "What is asked" }, mode("a prompt", false), mode("a question with passages", true), button("Fill in an example", () => this.fill_example())),
-      this.by_prompt, this.by_question, h("h3", {}, "Model"), h("p", { class: "soft" }, "Two models: both runs stand side by side."), this.models,
-      h("h3", {}, "Sampler"), h("div", { class: "row sampler" }, ...SETTINGS.map((s) => field(s.label, this.inputs.get(s.name) as HTMLElement)), field("Chat template", this.chat)),
-      h("div", { class: "row" }, this.go), this.note));
+    this.by_question.append(
+      field("Question", this.question),
+      this.passages,
+      button("Add a passage", () => this.add_passage()),
+    );
+    this.element = h(
+      "div",
+      { class: "live-view" },
+      h(
+        "section",
+        { class: "card", "aria-label": "A new run" },
+        h("h2", {}, "Watch a run as it is computed"),
+        h(
+          "div",
+          { class: "row", role: "radiogroup", "aria-label": "What is asked" },
+          mode("a prompt", false),
+          mode("a question with passages", true),
+          button("Fill in an example", () => this.fill_example()),
+        ),
+        this.by_prompt,
+        this.by_question,
+        h("h3", {}, "Model"),
+        h("p", { class: "soft" }, "Two models: both runs stand side by side."),
+        this.models,
+        h("h3", {}, "Sampler"),
+        h(
+          "div",
+          { class: "row sampler" },
+          ...SETTINGS.map((s) => field(s.label, this.inputs.get(s.name) as HTMLElement)),
+          field("Chat template", this.chat),
+        ),
+        h("div", { class: "row" }, this.go),
+        this.note,
+      ),
+    );
     this.add_passage();
   }
 
@@ -78,8 +120,23 @@ export class LivePanel {
   }
 
   private add_passage(passage: Passage = { title: "", text: "" }): void {
-    const box: HTMLElement = h("div", { class: "passage" }, h("div", { class: "row" }, h("input", { type: "text", class: "title", placeholder: "title", "aria-label": "Passage title", value: passage.title }),
-      button("Remove", () => box.remove(), { class: "small" })), h("textarea", { placeholder: "text", "aria-label": "Passage text", value: passage.text }));
+    const box: HTMLElement = h(
+      "div",
+      { class: "passage" },
+      h(
+        "div",
+        { class: "row" },
+        h("input", {
+          type: "text",
+          class: "title",
+          placeholder: "title",
+          "aria-label": "Passage title",
+          value: passage.title,
+        }),
+        button("Remove", () => box.remove(), { class: "small" }),
+      ),
+      h("textarea", { placeholder: "text", "aria-label": "Passage text", value: passage.text }),
+    );
     this.passages.append(box);
   }
 
@@ -88,11 +145,14 @@ export class LivePanel {
     this.go.disabled = !about?.live || !names.length;
     if (!about?.live) this.note.textContent = "Runs need a model: start buoy serve.";
     if (this.models.childElementCount === names.length) return;
-    replace(this.models, ...names.map((name, i) => {
-      const box = h("input", { type: "checkbox", value: name });
-      box.checked = i === 0;
-      return h("label", { class: "check" }, box, name);
-    }));
+    replace(
+      this.models,
+      ...names.map((name, i) => {
+        const box = h("input", { type: "checkbox", value: name });
+        box.checked = i === 0;
+        return h("label", { class: "check" }, box, name);
+      }),
+    );
   }
 
   private body(model: string): Record<string, unknown> {
@@ -103,14 +163,19 @@ export class LivePanel {
     const common = { model, sampler, ...(this.chat.value ? { chat: this.chat.value === "on" } : {}) };
     if (!this.asks) return { ...common, prompt: this.prompt.value };
     const passages = Array.from(this.passages.querySelectorAll(".passage"), (box) => ({
-      title: (box.querySelector("input") as HTMLInputElement).value, text: (box.querySelector("textarea") as HTMLTextAreaElement).value }));
+      title: (box.querySelector("input") as HTMLInputElement).value,
+      text: (box.querySelector("textarea") as HTMLTextAreaElement).value,
+    }));
     return { ...common, question: this.question.value, passages: passages.filter((p) => p.text.trim() !== "") };
   }
 
   private async start(): Promise<void> {
-    const models = Array.from(this.models.querySelectorAll("input"), (box) => (box.checked ? box.value : "")).filter(Boolean);
+    const models = Array.from(this.models.querySelectorAll("input"), (box) => (box.checked ? box.value : "")).filter(
+      Boolean,
+    );
     if (!models.length) return void (this.note.textContent = "Choose a model.");
-    if ((this.asks ? this.question.value : this.prompt.value).trim() === "") return void (this.note.textContent = this.asks ? "Write a question." : "Write a prompt.");
+    if ((this.asks ? this.question.value : this.prompt.value).trim() === "")
+      return void (this.note.textContent = this.asks ? "Write a question." : "Write a prompt.");
     this.note.textContent = "";
     this.go.disabled = true;
     try {
@@ -127,24 +192,50 @@ export class LivePanel {
 
 // Stop, step, go on, and how many steps are left.
 export class LiveBar {
-  readonly element = h("div", { class: "live-bar", role: "toolbar", "aria-label": "The run that goes on", hidden: true });
+  readonly element = h("div", {
+    class: "live-bar",
+    role: "toolbar",
+    "aria-label": "The run that goes on",
+    hidden: true,
+  });
   private run: Run | null = null;
   private words = h("b", {});
-  private left = h("input", { type: "number", min: 1, max: 4096, "aria-label": "Steps left", placeholder: "steps left" });
+  private left = h("input", {
+    type: "number",
+    min: 1,
+    max: 4096,
+    "aria-label": "Steps left",
+    placeholder: "steps left",
+  });
   private stop = button("Stop", () => void this.order("stop"));
   private one = button("One step", () => void this.order("go", { steps: 1 }));
   private go = button("Go on", () => void this.order("go", { steps: null }));
   private note = h("span", { class: "soft", role: "status" });
 
   constructor() {
-    this.element.append(this.words, this.stop, this.one, this.go, this.left, button("Set", () => void this.set_left()), this.note);
+    this.element.append(
+      this.words,
+      this.stop,
+      this.one,
+      this.go,
+      this.left,
+      button("Set", () => void this.set_left()),
+      this.note,
+    );
   }
 
   update(run: Run): void {
     this.run = run;
     const state = run.info.state;
     this.element.hidden = state === "done";
-    this.words.textContent = { running: "Running", stopped: "Stopped", waiting: "Waiting for its turn", failed: `Failed: ${run.info.error ?? "no reason given"}`, done: "" }[state] + ` · ${run.tokens ? run.tokens.shape[0] - 1 : 0} steps so far`;
+    this.words.textContent =
+      {
+        running: "Running",
+        stopped: "Stopped",
+        waiting: "Waiting for its turn",
+        failed: `Failed: ${run.info.error ?? "no reason given"}`,
+        done: "",
+      }[state] + ` · ${run.tokens ? run.tokens.shape[0] - 1 : 0} steps so far`;
     this.stop.disabled = state !== "running" && state !== "waiting";
     this.one.disabled = this.go.disabled = state !== "stopped";
   }

@@ -17,9 +17,15 @@ import { on_theme } from "./theme";
 import { Tour } from "./tour";
 import { times } from "./words";
 
-const NAMES: [View, string][] = [["run", "Run"], ["compare", "Side by side"], ["live", "New run"], ["ask", "Ask"], ["tables", "Tables"]];
+const NAMES: [View, string][] = [
+  ["run", "Run"],
+  ["compare", "Side by side"],
+  ["live", "New run"],
+  ["ask", "Ask"],
+  ["tables", "Tables"],
+];
 const SEEN = "buoy-tour-seen";
-const AGAIN = 60;  // milliseconds until a run that has grown is loaded again
+const AGAIN = 60; // milliseconds until a run that has grown is loaded again
 const fresh_run = { step: 0, layer: -1, head: -1, position: -1, target: -1 };
 
 class App {
@@ -36,9 +42,13 @@ class App {
   private help = new Help();
   private live_bar = new LiveBar();
   readonly store = new Store();
-  private unexplored = "";  // the run that was opened without a token: the strongest anchor's is chosen
+  private unexplored = ""; // the run that was opened without a token: the strongest anchor's is chosen
   private chooser = select("Run", [], "", (id) => this.open(id));
-  private run_view = new RunView(this.store, () => this.about?.live ?? false, (id) => this.opened([this.store.state.run, id]));
+  private run_view = new RunView(
+    this.store,
+    () => this.about?.live ?? false,
+    (id) => this.opened([this.store.state.run, id]),
+  );
   private compare_view = new CompareView(this.store);
   private live_panel = new LivePanel((ids) => this.opened(ids));
   private open = (id: string) => {
@@ -73,26 +83,63 @@ class App {
       this.status.textContent = reason(error);
       return;
     }
-    const there: Partial<Record<View, boolean>> = { live: this.about.live, ask: this.about.collections ?? this.about.live, tables: this.about.tables ?? true, compare: this.runs.length > 1 || this.about.live };
-    for (const [view, yes] of Object.entries(there) as [View, boolean][]) (this.tabs.get(view) as HTMLElement).hidden = !yes || (one_file() && view !== "compare" && view !== "tables");
+    const there: Partial<Record<View, boolean>> = {
+      live: this.about.live,
+      ask: this.about.collections ?? this.about.live,
+      tables: this.about.tables ?? true,
+      compare: this.runs.length > 1 || this.about.live,
+    };
+    for (const [view, yes] of Object.entries(there) as [View, boolean][])
+      (this.tabs.get(view) as HTMLElement).hidden = !yes || (one_file() && view !== "compare" && view !== "tables");
     // A first visitor should see a masked model write, where there is one.
     const first = this.runs.find((r) => r.mask !== undefined && r.mask !== "causal") ?? this.runs[0];
     if (tour_allowed) this.unexplored = this.store.state.run || first?.id || "";
     if (!this.store.state.run) this.store.set(first ? { run: first.id } : { view: this.about.live ? "live" : "run" });
     this.store.tell();
-    if (tour_allowed && this.runs.length && this.store.state.view === "run" && !this.seen_tour()) window.setTimeout(() => this.tour.start(), 700);
+    if (tour_allowed && this.runs.length && this.store.state.view === "run" && !this.seen_tour())
+      window.setTimeout(() => this.tour.start(), 700);
   }
 
   private show_frame(): void {
-    for (const [view, name] of NAMES) this.tabs.set(view, button(name, () => this.store.set({ view })));
+    for (const [view, name] of NAMES)
+      this.tabs.set(
+        view,
+        button(name, () => this.store.set({ view })),
+      );
     this.nav.append(...this.tabs.values());
     this.chooser.className = "chooser";
-    replace(document.getElementById("app") as HTMLElement, h("a", { class: "skip", href: "#main", onclick: (e: Event) => {
-      e.preventDefault();  // the fragment is the state's
-      this.main.focus();
-    } }, "To the run"),
-      h("header", { class: "top" }, h("b", { class: "brand" }, "Buoy"), this.nav, this.chooser, h("span", { class: "end" }, button("Tour", () => this.tour.start()), button("?", () => this.help.open(), { "aria-label": "Help" }))),
-      this.status, this.live_bar.element, this.main, this.spoken);
+    replace(
+      document.getElementById("app") as HTMLElement,
+      h(
+        "a",
+        {
+          class: "skip",
+          href: "#main",
+          onclick: (e: Event) => {
+            e.preventDefault(); // the fragment is the state's
+            this.main.focus();
+          },
+        },
+        "To the run",
+      ),
+      h(
+        "header",
+        { class: "top" },
+        h("b", { class: "brand" }, "Buoy"),
+        this.nav,
+        this.chooser,
+        h(
+          "span",
+          { class: "end" },
+          button("Tour", () => this.tour.start()),
+          button("?", () => this.help.open(), { "aria-label": "Help" }),
+        ),
+      ),
+      this.status,
+      this.live_bar.element,
+      this.main,
+      this.spoken,
+    );
   }
 
   private async list_runs(): Promise<void> {
@@ -103,7 +150,18 @@ class App {
   // Runs that were started here: one is shown, two stand side by side.
   private opened(ids: string[]): void {
     void this.list_runs().catch(() => {});
-    this.store.set(ids.length > 1 ? { ...fresh_run, step: this.store.state.view === "run" ? this.store.state.step : 0, layer: this.store.state.layer, view: "compare", run: ids[0], other: ids[1] } : { ...fresh_run, view: "run", run: ids[0] });
+    this.store.set(
+      ids.length > 1
+        ? {
+            ...fresh_run,
+            step: this.store.state.view === "run" ? this.store.state.step : 0,
+            layer: this.store.state.layer,
+            view: "compare",
+            run: ids[0],
+            other: ids[1],
+          }
+        : { ...fresh_run, view: "run", run: ids[0] },
+    );
   }
 
   private need(id: string): Run | null {
@@ -116,20 +174,30 @@ class App {
   private async load(id: string): Promise<void> {
     this.loading.add(id);
     try {
-      const run = await Run.load(id), before = this.loaded.get(id);
+      const run = await Run.load(id),
+        before = this.loaded.get(id);
       this.loaded.set(id, run);
       this.feeds.get(id)?.close();
       this.feeds.delete(id);
       const goes_on = run.info.state !== "done" && run.info.state !== "failed";
       // Steps may have come while it was loaded: whoever looked at the newest, or opens a run that goes on, sees the newest.
-      const step = this.store.state.step, newest = before ? step >= before.S - 1 : goes_on && step === 0;
+      const step = this.store.state.step,
+        newest = before ? step >= before.S - 1 : goes_on && step === 0;
       if (newest && id === this.store.state.run) this.store.set({ step: run.S - 1 });
-      if (goes_on) this.feeds.set(id, new Feed(run, () => this.step_came(run), () => void window.setTimeout(() => void this.load(id), AGAIN)));
+      if (goes_on)
+        this.feeds.set(
+          id,
+          new Feed(
+            run,
+            () => this.step_came(run),
+            () => void window.setTimeout(() => void this.load(id), AGAIN),
+          ),
+        );
       else if (before) void this.list_runs().catch(() => {});
       this.status.textContent = "";
     } catch (error) {
       this.status.textContent = `${id}: ${reason(error)}`;
-      return;  // not tried again until another run is chosen
+      return; // not tried again until another run is chosen
     } finally {
       this.loading.delete(id);
     }
@@ -148,9 +216,19 @@ class App {
       if (view === state.view) tab.setAttribute("aria-current", "page");
       else tab.removeAttribute("aria-current");
     }
-    set_choices(this.chooser, this.runs.map((r) => ({ value: r.id, label: `${r.title || r.id} — ${r.model}${r.parent ? " (fork)" : ""}` })), state.run);
+    set_choices(
+      this.chooser,
+      this.runs.map((r) => ({ value: r.id, label: `${r.title || r.id} — ${r.model}${r.parent ? " (fork)" : ""}` })),
+      state.run,
+    );
     this.chooser.hidden = state.view !== "run" && state.view !== "compare";
-    const shown = { run: this.run_view, compare: this.compare_view, live: this.live_panel, ask: this.ask_view, tables: this.tables_view }[state.view].element;
+    const shown = {
+      run: this.run_view,
+      compare: this.compare_view,
+      live: this.live_panel,
+      ask: this.ask_view,
+      tables: this.tables_view,
+    }[state.view].element;
     const run = state.view === "run" || state.view === "compare" ? this.need(state.run) : null;
     this.live_bar.element.hidden = !run;
     if ((state.view === "run" || state.view === "compare") && !run) return;
@@ -181,7 +259,8 @@ class App {
     }
     if (state.position >= 0) {
       const lift = run.lift(state.step, state.layer, state.head, state.rows, state.null, () => {});
-      this.spoken.textContent = place(run, state.step, state.position) + (lift ? `, receives ${times(lift[state.position])} its null` : "");
+      this.spoken.textContent =
+        place(run, state.step, state.position) + (lift ? `, receives ${times(lift[state.position])} its null` : "");
     } else this.spoken.textContent = `step ${state.step}`;
   }
 
@@ -191,13 +270,15 @@ class App {
     if (!anchors) return;
     this.unexplored = "";
     const here = anchors.filter((a) => a.step === state.step && (state.layer < 0 || a.layer === state.layer));
-    if (state.position < 0 && here.length) this.store.set({ position: here.reduce((a, b) => (b.lift > a.lift ? b : a)).position });
+    if (state.position < 0 && here.length)
+      this.store.set({ position: here.reduce((a, b) => (b.lift > a.lift ? b : a)).position });
   }
 
   private key(event: KeyboardEvent): void {
     if (event.key === "?" && !(event.target as HTMLElement).closest("input, textarea, select")) return this.help.open();
     if (event.key === "Escape" && this.tour.running) return this.tour.end();
-    const run = this.run(), view = this.store.state.view;
+    const run = this.run(),
+      view = this.store.state.view;
     if (!run || (view !== "run" && view !== "compare")) return;
     const controls = view === "run" ? this.run_view.controls : this.compare_view.controls;
     handle_key(event, this.store, run, controls, (factor) => this.run_view.zoom(factor));
@@ -220,6 +301,7 @@ class App {
 }
 
 // tour=off in the fragment: for links that should open on the view itself.
-const asked = new URLSearchParams(location.hash.slice(1)), tour_allowed = asked.get("tour") !== "off" && !asked.has("step");
+const asked = new URLSearchParams(location.hash.slice(1)),
+  tour_allowed = asked.get("tour") !== "off" && !asked.has("step");
 take_token();
 void new App().start(tour_allowed);

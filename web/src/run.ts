@@ -20,8 +20,8 @@ export interface StepEvent {
 
 export class Run {
   readonly N: number;
-  tokens: Array_ | null = null;  // [S + 1, N]
-  guesses: Array_ | null = null;  // [S, N], -1: none
+  tokens: Array_ | null = null; // [S + 1, N]
+  guesses: Array_ | null = null; // [S, N], -1: none
   guess_confidence: Array_ | null = null;
   pieces = new Map<number, string>();
   private arrays = new Map<string, Promise<Array_ | null>>();
@@ -55,7 +55,11 @@ export class Run {
       const run = new Run(await get_json<RunInfo>(run_path(id)));
       const known = (there: boolean | undefined, path: string) => (there ? get_array(run.path(path)) : null);
       const texts = get_json<Record<string, string>>(run.path("/pieces"));
-      [run.tokens, run.guesses, run.guess_confidence] = await Promise.all([get_array(run.path("/steps/tokens")), known(run.info.has_guesses, "/steps/guesses"), known(run.info.has_guesses, "/steps/guess_confidence")]);
+      [run.tokens, run.guesses, run.guess_confidence] = await Promise.all([
+        get_array(run.path("/steps/tokens")),
+        known(run.info.has_guesses, "/steps/guesses"),
+        known(run.info.has_guesses, "/steps/guess_confidence"),
+      ]);
       for (const [token, text] of Object.entries(await texts)) run.pieces.set(Number(token), text);
       // A run that appends may have grown between one answer and the next.
       if ([run.tokens, run.guesses, run.guess_confidence].every((a) => a === null || a.shape[1] === run.N)) return run;
@@ -92,7 +96,8 @@ export class Run {
 
   writing(step: number, position: number): Writing {
     if (position < this.info.prompt_length) return "prompt";
-    const mask = this.mask_id(), open = (token: number) => token < 0 || token === mask;
+    const mask = this.mask_id(),
+      open = (token: number) => token < 0 || token === mask;
     const now = this.token_at(step, position);
     if (!open(now)) return "old";
     if (!open(this.token_at(step + 1, position))) return "new";
@@ -102,8 +107,13 @@ export class Run {
   // What has been written, where the run still goes on: masks are left out.
   answer(): string {
     if (this.info.state === "done") return this.info.answer.trim();
-    const written = this.info.tokens.slice(this.info.prompt_length).filter((token) => token >= 0 && token !== this.mask_id());
-    return written.map((token) => this.piece(token)).join("").trim();
+    const written = this.info.tokens
+      .slice(this.info.prompt_length)
+      .filter((token) => token >= 0 && token !== this.mask_id());
+    return written
+      .map((token) => this.piece(token))
+      .join("")
+      .trim();
   }
 
   // A pass of the model as index of the recorded steps.
@@ -123,9 +133,15 @@ export class Run {
     if (head >= 0) return rows === "all" && this.has("received_heads") ? "received_heads" : null;
     return RECEIVED[rows].find((name) => this.has(name)) ?? null;
   }
-  why_not(rows: Rows, head: number): string {
+  // Why there is nothing to colour by; empty where there is.
+  why_not(rows: Rows, head: number, kind: Null): string {
+    if (this.received_name(rows, head))
+      return kind === "first" && rows === "read" && !this.has("received_frozen")
+        ? "The first step's attention over these rows was not recorded."
+        : "";
     if (head >= 0 && rows === "read") return "Single heads are recorded over all rows only.";
-    if (head >= 0) return "Single heads were not recorded (--per-head): click a token for its exact rows, or choose the mean over heads.";
+    if (head >= 0)
+      return "Single heads were not recorded (--per-head): click a token for its exact rows, or choose the mean over heads.";
     return rows === "read" ? "The read rows were not recorded." : "Received attention was not recorded.";
   }
 
@@ -154,34 +170,46 @@ export class Run {
   }
 
   private slice(name: string, step: number, layer: number, head: number, then: () => void): Float32Array | null {
-    const index = this.layer_index(layer), whole = this.info.arrays.find((a) => a.name === name);
+    const index = this.layer_index(layer),
+      whole = this.info.arrays.find((a) => a.name === name);
     const large = whole !== undefined && whole.shape.reduce((a, b) => a * b, 1) > WHOLE;
     // Of a large array one layer is fetched at a time; a server that does not cut sends all of it.
     const part = large && index >= 0 ? `${name}?layer=${layer}` : name;
     const array = this.array(part, then);
     if (!array) return null;
     const cut = large && index >= 0 && array.shape[1] === 1;
-    const L = array.shape[1], N = array.shape[array.shape.length - 1], H = array.shape.length === 4 ? array.shape[2] : 1;
+    const L = array.shape[1],
+      N = array.shape[array.shape.length - 1],
+      H = array.shape.length === 4 ? array.shape[2] : 1;
     if (step >= array.shape[0]) return null;
-    const data = array.data as Float32Array, h = head >= 0 && array.shape.length === 4 ? head : 0;
+    const data = array.data as Float32Array,
+      h = head >= 0 && array.shape.length === 4 ? head : 0;
     const begin = (l: number) => ((step * L + l) * H + h) * N;
     if (index >= 0) return data.subarray(begin(cut ? 0 : index), begin(cut ? 0 : index) + N);
-    const key = `${name}/${step}/${head}`, held = this.means.get(key);
+    const key = `${name}/${step}/${head}`,
+      held = this.means.get(key);
     if (held) return held;
     const mean = new Float32Array(N);
     for (let l = 0; l < L; ++l) {
       const from = begin(l);
       for (let i = 0; i < N; ++i) mean[i] += data[from + i] / L;
     }
-    if (this.means.size > 4096) this.means.clear();
+    this.make_room();
     this.means.set(key, mean);
     return mean;
+  }
+
+  // Rows that were worked out are kept up to some 64 MB.
+  private make_room(): void {
+    if (this.means.size * this.N > 16 << 20) this.means.clear();
   }
 
   // What attention is compared with, [N]; null while it is on its way, or where there is none.
   null_row(step: number, layer: number, head: number, rows: Rows, kind: Null, then: () => void): Float32Array | null {
     if (kind === "first") {
-      return rows === "all" ? this.received(0, layer, head, rows, then) : this.slice("received_frozen", step, layer, -1, then);
+      if (rows === "read")
+        return this.has("received_frozen") ? this.slice("received_frozen", step, layer, -1, then) : null;
+      return this.received(0, layer, head, rows, then);
     }
     if (this.info.mask === "full" || this.info.mask === "causal") return this.uniform(this.length_at(step), rows);
     const array = this.array_at(`/null?rows=${rows}&step=${step}`, then) ?? null;
@@ -190,7 +218,8 @@ export class Run {
 
   // docs/definitions.md, "Null model": every row attends evenly to what it sees. A causal model reads its last row.
   private uniform(n: number, rows: Rows): Float32Array {
-    const key = `uniform/${n}/${rows}`, held = this.means.get(key);
+    const key = `uniform/${n}/${rows}`,
+      held = this.means.get(key);
     if (held) return held;
     const out = new Float32Array(this.N);
     if (this.info.mask === "full" || rows === "read") out.fill(1 / n, 0, n);
@@ -203,7 +232,9 @@ export class Run {
     if (this.ready.has(path)) return this.ready.get(path) ?? null;
     if (!this.arrays.has(path)) {
       // Where nothing is known of the step, the null of the finished sequence stands in.
-      const request = get_array(this.path(path)).catch(() => get_array(this.path("/null"))).catch(() => null);
+      const request = get_array(this.path(path))
+        .catch(() => get_array(this.path("/null")))
+        .catch(() => null);
       this.arrays.set(path, request);
       void request.then((array) => {
         this.ready.set(path, array);
@@ -215,11 +246,13 @@ export class Run {
 
   // Received ÷ null, or N · received where nothing is compared with.
   lift(step: number, layer: number, head: number, rows: Rows, kind: Null, then: () => void): Float32Array | null {
-    const key = `lift/${step}/${layer}/${head}/${rows}/${kind}`, held = this.means.get(key);
+    const key = `lift/${step}/${layer}/${head}/${rows}/${kind}`,
+      held = this.means.get(key);
     if (held) return held;
     const received = this.received(step, layer, head, rows, then);
     if (!received) return null;
-    const n = this.length_at(step), out = new Float32Array(this.N);
+    const n = this.length_at(step),
+      out = new Float32Array(this.N);
     if (kind === "none") {
       for (let i = 0; i < this.N; ++i) out[i] = received[i] * n;
     } else {
@@ -227,31 +260,36 @@ export class Run {
       if (!base) return null;
       for (let i = 0; i < this.N; ++i) out[i] = base[i] > 0 ? received[i] / base[i] : NaN;
     }
-    if (this.means.size > 4096) this.means.clear();
+    this.make_room();
     this.means.set(key, out);
     return out;
   }
 
   anchors(rows: Rows, then: () => void): Anchor[] | null {
-    const held = this.anchors_by_rows.get(rows), path = `/anchors?rows=${rows}`;
+    const held = this.anchors_by_rows.get(rows),
+      path = `/anchors?rows=${rows}`;
     if (held && !this.stale_anchors) return held;
     this.stale_anchors = false;
     if (!this.arrays.has(path)) {
       this.arrays.set(path, Promise.resolve(null));
-      void get_json<Anchor[]>(this.path(path)).catch(() => [] as Anchor[]).then((found) => {
-        this.anchors_by_rows.set(rows, found);
-        then();
-      });
+      void get_json<Anchor[]>(this.path(path))
+        .catch(() => [] as Anchor[])
+        .then((found) => {
+          this.anchors_by_rows.set(rows, found);
+          then();
+        });
     }
     return held ?? null;
   }
 
   // A step of a run that goes on has come. False where the sequence has grown: then all must be loaded again.
   apply(event: StepEvent): boolean {
-    const tokens = this.tokens, N = this.N;
+    const tokens = this.tokens,
+      N = this.N;
     if (!tokens || event.step !== tokens.shape[0] - 1 || event.tokens.some((p) => p >= N)) return false;
     for (const [id, text] of Object.entries(event.pieces ?? {})) this.pieces.set(Number(id), text);
-    const rows = tokens.shape[0], data = new Int32Array((rows + 1) * N);
+    const rows = tokens.shape[0],
+      data = new Int32Array((rows + 1) * N);
     data.set(tokens.data as Int32Array);
     data.copyWithin(rows * N, (rows - 1) * N, rows * N);
     event.tokens.forEach((p, i) => {
@@ -267,7 +305,9 @@ export class Run {
   }
 
   private apply_guesses(step: number, guesses: NonNullable<StepEvent["guesses"]>): void {
-    const N = this.N, ids = new Int32Array((step + 1) * N).fill(-1), sure = new Float32Array((step + 1) * N);
+    const N = this.N,
+      ids = new Int32Array((step + 1) * N).fill(-1),
+      sure = new Float32Array((step + 1) * N);
     if (this.guesses) ids.set((this.guesses.data as Int32Array).subarray(0, step * N));
     if (this.guess_confidence) sure.set((this.guess_confidence.data as Float32Array).subarray(0, step * N));
     guesses.positions.forEach((p, i) => {
@@ -280,17 +320,21 @@ export class Run {
 
   // Fetches the newest step of every array that is looked at, and appends it.
   async fetch_step(step: number, then: () => void): Promise<void> {
-    const grown = Array.from(this.ready).filter(([name, array]) => array && /^received/.test(name) && !name.includes("?"));
-    await Promise.all(grown.map(async ([name, array]) => {
-      const part = await get_array(this.path(`/arrays/${name}?step=${step}`)).catch(() => null);
-      if (!part || !array) return;
-      if (part.shape[0] === 1 && array.shape[0] === step) {
-        const data = new Float32Array(array.data.length + part.data.length);
-        data.set(array.data as Float32Array);
-        data.set(part.data as Float32Array, array.data.length);
-        this.ready.set(name, { shape: [step + 1, ...array.shape.slice(1)], data });
-      } else if (array.shape[0] <= step) this.drop(name);
-    }));
+    const grown = Array.from(this.ready).filter(
+      ([name, array]) => array && /^received/.test(name) && !name.includes("?"),
+    );
+    await Promise.all(
+      grown.map(async ([name, array]) => {
+        const part = await get_array(this.path(`/arrays/${name}?step=${step}`)).catch(() => null);
+        if (!part || !array) return;
+        if (part.shape[0] === 1 && array.shape[0] === step) {
+          const data = new Float32Array(array.data.length + part.data.length);
+          data.set(array.data as Float32Array);
+          data.set(part.data as Float32Array, array.data.length);
+          this.ready.set(name, { shape: [step + 1, ...array.shape.slice(1)], data });
+        } else if (array.shape[0] <= step) this.drop(name);
+      }),
+    );
     // What was not there yet when it was first asked for may be there now.
     for (const [name, array] of Array.from(this.ready)) if (!array) this.drop(name);
     then();
@@ -307,4 +351,5 @@ export class Run {
 }
 
 // Turns what went wrong into one line.
-export const reason = (error: unknown) => (error instanceof ApiError || error instanceof Error ? error.message : String(error));
+export const reason = (error: unknown) =>
+  error instanceof ApiError || error instanceof Error ? error.message : String(error);

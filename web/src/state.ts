@@ -6,12 +6,12 @@ export type Null = "uniform" | "first" | "none";
 export interface State {
   view: View;
   run: string;
-  other: string;  // the run beside it
+  other: string; // the run beside it
   step: number;
-  layer: number;  // the model's number; -1: mean of the recorded ones
-  head: number;  // -1: mean
-  position: number;  // -1: none
-  target: number;  // -1: none
+  layer: number; // the model's number; -1: mean of the recorded ones
+  head: number; // -1: mean
+  position: number; // -1: none
+  target: number; // -1: none
   rows: Rows;
   null: Null;
   table: string;
@@ -19,7 +19,18 @@ export interface State {
 }
 
 export const initial: State = {
-  view: "run", run: "", other: "", step: 0, layer: -1, head: -1, position: -1, target: -1, rows: "all", null: "uniform", table: "", collection: "",
+  view: "run",
+  run: "",
+  other: "",
+  step: 0,
+  layer: -1,
+  head: -1,
+  position: -1,
+  target: -1,
+  rows: "all",
+  null: "uniform",
+  table: "",
+  collection: "",
 };
 const VIEWS: View[] = ["run", "compare", "live", "ask", "tables"];
 // -1 is written as a word where it stands for one.
@@ -30,13 +41,14 @@ export function to_fragment(state: State): string {
   for (const key of Object.keys(initial) as (keyof State)[]) {
     if (state[key] === initial[key] && key !== "run" && key !== "view") continue;
     if (state[key] === "") continue;
-    parts.set(key, state[key] === -1 ? WORDS[key] ?? "-1" : String(state[key]));
+    parts.set(key, state[key] === -1 ? (WORDS[key] ?? "-1") : String(state[key]));
   }
   return "#" + parts.toString();
 }
 
 export function from_fragment(fragment: string): State {
-  const parts = new URLSearchParams(fragment.replace(/^#/, "")), state = { ...initial };
+  const parts = new URLSearchParams(fragment.replace(/^#/, "")),
+    state = { ...initial };
   const number = (key: "step" | "layer" | "head" | "position" | "target") => {
     const text = parts.get(key);
     if (text !== null && /^\d{1,9}$/.test(text)) state[key] = Number(text);
@@ -49,6 +61,15 @@ export function from_fragment(fragment: string): State {
   const null_ = parts.get("null");
   if (null_ === "first" || null_ === "none") state.null = null_;
   return state;
+}
+
+// Inside a frame whose text was given to it (a notebook) there is no address to write; the state then lives in the page alone.
+export function write_address(how: "pushState" | "replaceState", fragment: string): void {
+  try {
+    history[how](null, "", fragment);
+  } catch {
+    // The view works all the same.
+  }
 }
 
 type Listener = (state: State, before: State) => void;
@@ -79,12 +100,12 @@ export class Store {
     this.state = { ...before, ...change };
     if (to_fragment(before) === to_fragment(this.state)) return;
     if (before.view !== this.state.view || before.run !== this.state.run) {
-      history.pushState(null, "", to_fragment(this.state));
+      write_address("pushState", to_fragment(this.state));
     } else if (!this.written) {
       // Browsers allow a page some hundred changes of its address a minute; scrubbing makes more.
       this.written = window.setTimeout(() => {
         this.written = 0;
-        history.replaceState(null, "", to_fragment(this.state));
+        write_address("replaceState", to_fragment(this.state));
       }, 200);
     }
     this.tell();

@@ -10,7 +10,8 @@ const CHUNK = 256;
 export function add_level_classes(): void {
   const sheet = Array.from(document.styleSheets).find((s) => s.href?.includes("/assets/") || !s.href);
   if (!sheet) return;
-  while (sheet.cssRules.length && /^\.t\.c\d/.test(sheet.cssRules[sheet.cssRules.length - 1].cssText)) sheet.deleteRule(sheet.cssRules.length - 1);
+  while (sheet.cssRules.length && /^\.t\.c\d/.test(sheet.cssRules[sheet.cssRules.length - 1].cssText))
+    sheet.deleteRule(sheet.cssRules.length - 1);
   for (let i = 0; i < LEVELS; ++i) {
     const back = level_color(i);
     sheet.insertRule(`.t.c${i}{background-color:${hex(back)};color:${hex(ink_on(back))}}`, sheet.cssRules.length);
@@ -35,21 +36,27 @@ export class TextView {
   private selected = -1;
   private idle = 0;
 
-  constructor(label: string, private choose: (position: number, event: MouseEvent) => void) {
+  constructor(
+    label: string,
+    private choose: (position: number, event: MouseEvent) => void,
+  ) {
     this.element = h("div", { class: "text", tabindex: 0, role: "group", "aria-label": label });
     this.element.addEventListener("click", (event) => {
       const span = (event.target as HTMLElement).closest<HTMLElement>("[data-i]");
       if (span) this.choose(Number(span.dataset.i), event);
     });
-    this.observer = new IntersectionObserver((entries) => {
-      for (const entry of entries) {
-        const chunk = Number((entry.target as HTMLElement).dataset.chunk);
-        if (entry.isIntersecting) {
-          this.visible_chunks.add(chunk);
-          if (this.pending.delete(chunk)) this.update?.(chunk);
-        } else this.visible_chunks.delete(chunk);
-      }
-    }, { rootMargin: "200px" });
+    this.observer = new IntersectionObserver(
+      (entries) => {
+        for (const entry of entries) {
+          const chunk = Number((entry.target as HTMLElement).dataset.chunk);
+          if (entry.isIntersecting) {
+            this.visible_chunks.add(chunk);
+            if (this.pending.delete(chunk)) this.update?.(chunk);
+          } else this.visible_chunks.delete(chunk);
+        }
+      },
+      { rootMargin: "200px" },
+    );
   }
 
   show(run: Run): void {
@@ -73,7 +80,8 @@ export class TextView {
       const parent = this.chunks[this.chunks.length - 1];
       if (run.info.regions[i] !== region) {
         region = run.info.regions[i];
-        if (region && !/^bos$/i.test(region)) parent.append(h("span", { class: "region", title: `from here: ${region}` }, region));
+        if (region && !/^bos$/i.test(region))
+          parent.append(h("span", { class: "region", title: `from here: ${region}` }, region));
       }
       const span = h("span", { class: "t", "data-i": i });
       this.spans.push(span);
@@ -91,9 +99,12 @@ export class TextView {
     if (state === "absent") return { text: "", kind: "absent" };
     if (state === "mask") {
       const guess = run.guess(step, i);
-      return guess >= 0 ? { text: visible(run.piece(guess)).replace(/^␣/, ""), kind: "mask guess" } : { text: "▢", kind: "mask" };
+      return guess >= 0
+        ? { text: visible(run.piece(guess)).replace(/^␣/, ""), kind: "mask guess" }
+        : { text: "▢", kind: "mask" };
     }
-    const token = run.token_at(state === "new" ? step + 1 : step, i), text = run.piece(token).replace(/\n/g, "↵\n");
+    const token = run.token_at(state === "new" ? step + 1 : step, i),
+      text = run.piece(token).replace(/\n/g, "↵\n");
     return { text, kind: state === "new" ? "new" : state === "prompt" ? "" : "old" };
   }
 
@@ -137,10 +148,12 @@ export class TextView {
   }
 
   private keep_in_sight(position: number): void {
-    const span = this.spans[position], box = this.element;
+    const span = this.spans[position],
+      box = this.element;
     if (!span) return;
     // Only the text scrolls, never the page under the reader's hands.
-    const top = span.offsetTop, bottom = top + span.offsetHeight;
+    const top = span.offsetTop,
+      bottom = top + span.offsetHeight;
     if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
   }
 }

@@ -14,11 +14,19 @@ export function percent(share: number): string {
 
 // A token as it can be read: white space gets a sign.
 export function visible(text: string): string {
-  return text === "" ? "∅" : text.replace(/\n/g, "↵").replace(/\t/g, "⇥").replace(/^ +| +$/g, (spaces) => "␣".repeat(spaces.length));
+  return text === ""
+    ? "∅"
+    : text
+        .replace(/\n/g, "↵")
+        .replace(/\t/g, "⇥")
+        .replace(/^ +| +$/g, (spaces) => "␣".repeat(spaces.length));
 }
 
 // For small cells: special tokens without their fences.
-export const brief = (text: string) => visible(text).replace(/^␣/, "").replace(/^<\|?([^|>]+)\|?>$/, "$1");
+export const brief = (text: string) =>
+  visible(text)
+    .replace(/^␣/, "")
+    .replace(/^<\|?([^|>]+)\|?>$/, "$1");
 
 export const quoted = (text: string) => `“${visible(text).replace(/^␣/, "")}”`;
 
@@ -51,13 +59,19 @@ export function anchors_in_words(run: Run, anchors: Anchor[], step: number, laye
 
 // Over all layers: where the strongest anchors stand, and how many are new. Whether they float is in these numbers.
 export function layers_in_words(run: Run, anchors: Anchor[], step: number): string {
-  const now = anchors.filter((a) => a.step === step), strongest = new Map<number, Anchor>();
+  const now = anchors.filter((a) => a.step === step),
+    strongest = new Map<number, Anchor>();
   if (!now.length) return `At step ${step} no token receives far more attention than its null in any layer.`;
   for (const a of now) if (a.lift > (strongest.get(a.layer)?.lift ?? 0)) strongest.set(a.layer, a);
-  const tokens = new Set(now.map((a) => a.position)).size, places = new Set(Array.from(strongest.values(), (a) => a.position)).size;
+  const tokens = new Set(now.map((a) => a.position)).size,
+    places = new Set(Array.from(strongest.values(), (a) => a.position)).size;
   let out = `At step ${step}, ${plural(tokens, "token", "tokens")} of ${run.length_at(step)} ${tokens === 1 ? "is an anchor" : "are anchors"} in some layer: far more attention than the null. `;
-  out += places === 1 ? `The strongest is the same in all ${strongest.size} layers that have one` : `The strongest stands at ${places} places over ${strongest.size} layers`;
+  out +=
+    places === 1
+      ? `The strongest is the same in all ${strongest.size} layers that have one`
+      : `The strongest stands at ${places} places over ${strongest.size} layers`;
   if (step === 0) return out + ".";
-  const before = new Set(anchors.filter((a) => a.step === step - 1).map((a) => `${a.layer}/${a.position}`)), kept = now.filter((a) => before.has(`${a.layer}/${a.position}`)).length;
+  const before = new Set(anchors.filter((a) => a.step === step - 1).map((a) => `${a.layer}/${a.position}`)),
+    kept = now.filter((a) => before.has(`${a.layer}/${a.position}`)).length;
   return `${out}; of ${now.length} anchors, layer by layer, ${now.length - kept} ${now.length - kept === 1 ? "was" : "were"} none the step before.`;
 }

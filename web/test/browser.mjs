@@ -4,15 +4,31 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-  "--disable-extensions", "--disable-default-apps", "--mute-audio", "--hide-scrollbars", "--force-color-profile=srgb", "--remote-debugging-pipe"];
-const PATIENCE = Number(process.env.BUOY_PATIENCE ?? 20000);  // milliseconds until something that should happen counts as not happening
+const FLAGS = [
+  "--headless=new",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-dev-shm-usage",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--disable-extensions",
+  "--disable-default-apps",
+  "--mute-audio",
+  "--hide-scrollbars",
+  "--force-color-profile=srgb",
+  "--remote-debugging-pipe",
+];
+const PATIENCE = Number(process.env.BUOY_PATIENCE ?? 20000); // milliseconds until something that should happen counts as not happening
 
 export class Browser {
   static async start(program = process.env.BUOY_CHROMIUM ?? "chromium") {
     const browser = new Browser();
     browser.profile = mkdtempSync(join(tmpdir(), "buoy-browser-"));
-    browser.process = spawn(program, [...FLAGS, `--user-data-dir=${browser.profile}`], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+    browser.process = spawn(program, [...FLAGS, `--user-data-dir=${browser.profile}`], {
+      stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
+    });
     browser.gone = new Promise((done) => browser.process.on("exit", done));
     browser.process.on("error", (error) => browser.fail_all(error));
     browser.process.on("exit", (code) => browser.fail_all(new Error(`chromium ended with ${code}`)));
@@ -62,10 +78,20 @@ export class Browser {
   }
 }
 
-const KEYS = { ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40, Escape: 27, Enter: 13, Home: 36, End: 35, Tab: 9 };
+const KEYS = {
+  ArrowLeft: 37,
+  ArrowUp: 38,
+  ArrowRight: 39,
+  ArrowDown: 40,
+  Escape: 27,
+  Enter: 13,
+  Home: 36,
+  End: 35,
+  Tab: 9,
+};
 
 export class Page {
-  complaints = [];  // errors and warnings of the console, exceptions, violations of the policy
+  complaints = []; // errors and warnings of the console, exceptions, violations of the policy
   requests = [];
 
   constructor(browser, target, session) {
@@ -76,23 +102,34 @@ export class Page {
     return this.browser.send(method, params, this.session);
   }
   note({ method, params }) {
-    if (method === "Runtime.exceptionThrown") this.complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
-    if (method === "Runtime.consoleAPICalled" && ["error", "warning", "assert"].includes(params.type)) this.complaints.push(params.args.map((a) => a.value ?? a.description).join(" "));
-    if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) this.complaints.push(`${params.entry.text} ${params.entry.url ?? ""}`);
+    if (method === "Runtime.exceptionThrown")
+      this.complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
+    if (method === "Runtime.consoleAPICalled" && ["error", "warning", "assert"].includes(params.type))
+      this.complaints.push(params.args.map((a) => a.value ?? a.description).join(" "));
+    if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level))
+      this.complaints.push(`${params.entry.text} ${params.entry.url ?? ""}`);
     if (method === "Network.requestWillBeSent") this.requests.push(params.request.url);
   }
   async prepare({ width = 1280, height = 900, dark = false, downloads = null } = {}) {
     for (const domain of ["Page", "Runtime", "Log", "Network"]) await this.send(`${domain}.enable`);
     await this.resize(width, height);
     await this.dark(dark);
-    if (downloads) await this.browser.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: downloads });
+    if (downloads)
+      await this.browser.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: downloads });
     return this;
   }
   resize(width, height) {
-    return this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: width < 500 });
+    return this.send("Emulation.setDeviceMetricsOverride", {
+      width,
+      height,
+      deviceScaleFactor: 1,
+      mobile: width < 500,
+    });
   }
   dark(on) {
-    return this.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: on ? "dark" : "light" }] });
+    return this.send("Emulation.setEmulatedMedia", {
+      features: [{ name: "prefers-color-scheme", value: on ? "dark" : "light" }],
+    });
   }
   async open(url) {
     // A change of the fragment alone would not load the page again.
@@ -101,7 +138,12 @@ export class Page {
     if (errorText) throw new Error(`${url}: ${errorText}`);
   }
   async evaluate(expression) {
-    const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true, userGesture: true });
+    const { result, exceptionDetails } = await this.send("Runtime.evaluate", {
+      expression,
+      awaitPromise: true,
+      returnByValue: true,
+      userGesture: true,
+    });
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value;
   }
@@ -121,17 +163,30 @@ export class Page {
   }
   async key(key, modifiers = 0) {
     const text = key.length === 1 ? key : undefined;
-    const common = { key, code: text === " " ? "Space" : key, windowsVirtualKeyCode: KEYS[key] ?? key.toUpperCase().charCodeAt(0), modifiers };
-    await this.send("Input.dispatchKeyEvent", { type: "keyDown", text: text ?? (key === "Enter" ? "\r" : undefined), ...common });
+    const common = {
+      key,
+      code: text === " " ? "Space" : key,
+      windowsVirtualKeyCode: KEYS[key] ?? key.toUpperCase().charCodeAt(0),
+      modifiers,
+    };
+    await this.send("Input.dispatchKeyEvent", {
+      type: "keyDown",
+      text: text ?? (key === "Enter" ? "\r" : undefined),
+      ...common,
+    });
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", ...common });
     await this.settle();
   }
   async click_at(x, y, modifiers = 0) {
-    for (const type of ["mousePressed", "mouseReleased"]) await this.send("Input.dispatchMouseEvent", { type, x, y, button: "left", clickCount: 1, modifiers });
+    for (const type of ["mousePressed", "mouseReleased"])
+      await this.send("Input.dispatchMouseEvent", { type, x, y, button: "left", clickCount: 1, modifiers });
     await this.settle();
   }
   async click(selector, modifiers = 0) {
-    const at = await this.until(`(() => { const e = document.querySelector(${JSON.stringify(selector)}); if (!e) return null; e.scrollIntoView({block: "center"}); const r = e.getClientRects()[0]; return r && {x: r.x + r.width / 2, y: r.y + r.height / 2}; })()`, `something to click at ${selector}`);
+    const at = await this.until(
+      `(() => { const e = document.querySelector(${JSON.stringify(selector)}); if (!e) return null; e.scrollIntoView({block: "center"}); const r = e.getClientRects()[0]; return r && {x: r.x + r.width / 2, y: r.y + r.height / 2}; })()`,
+      `something to click at ${selector}`,
+    );
     await this.click_at(at.x, at.y, modifiers);
   }
   async type(selector, text) {
@@ -140,7 +195,9 @@ export class Page {
   }
   async picture(full = true) {
     const metrics = full ? (await this.send("Page.getLayoutMetrics")).cssContentSize : null;
-    const clip = metrics ? { x: 0, y: 0, width: metrics.width, height: Math.min(metrics.height, 8000), scale: 1 } : undefined;
+    const clip = metrics
+      ? { x: 0, y: 0, width: metrics.width, height: Math.min(metrics.height, 8000), scale: 1 }
+      : undefined;
     const { data } = await this.send("Page.captureScreenshot", { format: "png", clip, captureBeyondViewport: full });
     return Buffer.from(data, "base64");
   }

@@ -7,34 +7,77 @@ import { fileURLToPath } from "node:url";
 
 const MUTANTS = [
   ["colours-linear", "theme.ts", "Math.log2(lift) / (2 * SPAN)", "(lift - 1) / (2 * SPAN)", "colours follow"],
-  ["anchors-of-the-next-step", "run_view.ts", "a.step === step && a.layer === s.layer", "a.step === step + 1 && a.layer === s.layer", "anchors in text"],
-  ["commitments-look-old", "run.ts", `if (!open(this.token_at(step + 1, position))) return "new";`, "", "masks, guesses"],
-  ["fork-check-compares-nothing", "compare_view.ts", "if (one[i] !== two[i]) return false;", "if (one[i] !== one[i]) return false;", "a branch that differs"],
+  [
+    "anchors-of-the-next-step",
+    "run_view.ts",
+    "a.step === step && a.layer === s.layer",
+    "a.step === step + 1 && a.layer === s.layer",
+    "anchors in text",
+  ],
+  [
+    "commitments-look-old",
+    "run.ts",
+    `if (!open(this.token_at(step + 1, position))) return "new";`,
+    "",
+    "masks, guesses",
+  ],
+  [
+    "fork-check-compares-nothing",
+    "compare_view.ts",
+    "if (one[i] !== two[i]) return false;",
+    "if (one[i] !== one[i]) return false;",
+    "a branch that differs",
+  ],
   ["layer-not-in-the-address", "state.ts", `(["step", "layer", "head"`, `(["step", "head"`, "the address reproduces"],
   ["support-counts-every-region", "ask_view.ts", `k === "document"`, `k !== "bos"`, "a collection is written"],
-  ["filter-ignores-comparison", "tables_view.ts", `case ">=": return value >= wanted;`, `case ">=": return true;`, "tables sort"],
-  ["svg-left-open", "card.ts", "const svg = to_svg(this.body, this.title);", `const svg = to_svg(this.body, this.title).replace("</svg>", "");`, "every panel is saved"],
+  [
+    "filter-ignores-comparison",
+    "tables_view.ts",
+    "return value >= wanted;",
+    "return true;",
+    "tables sort",
+  ],
+  [
+    "svg-left-open",
+    "card.ts",
+    "const svg = to_svg(this.body, this.title);",
+    `const svg = to_svg(this.body, this.title).replace("</svg>", "");`,
+    "every panel is saved",
+  ],
 ];
 
-const web = fileURLToPath(new URL("..", import.meta.url)), tree = mkdtempSync(join(tmpdir(), "buoy-page-mutants-"));
+const web = fileURLToPath(new URL("..", import.meta.url)),
+  tree = mkdtempSync(join(tmpdir(), "buoy-page-mutants-"));
 let survived = 0;
 try {
   mkdirSync(join(tree, "buoy/serve/page"), { recursive: true });
   cpSync(web, join(tree, "web"), { recursive: true });
   for (const [name, file, before, after, fact] of MUTANTS) {
-    const path = join(tree, "web/src", file), source = readFileSync(path, "utf8");
+    const path = join(tree, "web/src", file),
+      source = readFileSync(path, "utf8");
     if (source.split(before).length !== 2) {
       console.log(`${name}: ${file} has its text ${source.split(before).length - 1} times, expected once`);
       ++survived;
       continue;
     }
-    writeFileSync(path, source.replace(before, () => after));
+    writeFileSync(
+      path,
+      source.replace(before, () => after),
+    );
     const built = spawnSync(join(tree, "web/build.sh"), { encoding: "utf8" });
-    const run = built.status === 0 ? spawnSync(process.execPath, [join(tree, "web/test/explorer.mjs"), "--only", fact], { encoding: "utf8", env: { ...process.env, BUOY_PATIENCE: "8000" } }) : null;
+    const run =
+      built.status === 0
+        ? spawnSync(process.execPath, [join(tree, "web/test/explorer.mjs"), "--only", fact], {
+            encoding: "utf8",
+            env: { ...process.env, BUOY_PATIENCE: "8000" },
+          })
+        : null;
     writeFileSync(path, source);
     const died = run !== null && run.status === 1 && run.stdout.includes("FAILED");
     if (!died) ++survived;
-    console.log(`${died ? "found   " : "SURVIVED"}  ${name}${built.status === 0 ? "" : `: does not build: ${built.stderr}`}`);
+    console.log(
+      `${died ? "found   " : "SURVIVED"}  ${name}${built.status === 0 ? "" : `: does not build: ${built.stderr}`}`,
+    );
   }
 } finally {
   rmSync(tree, { recursive: true, force: true });

@@ -8,17 +8,42 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Browser } from "./browser.mjs";
 
-const given = process.argv[2] ?? "build/release/buoy", there = given.startsWith("http"), buoy = resolve(given), repository = resolve(process.argv[3] ?? fileURLToPath(new URL("../..", import.meta.url)));
-const folder = mkdtempSync(join(tmpdir(), "buoy-explorer-")), traces = join(folder, "traces"), tables = join(folder, "tables.csv");
-const call = (...words) => execFileSync(buoy, words, { cwd: repository, stdio: ["ignore", "pipe", "pipe"], encoding: "utf8" });
+const given = process.argv[2] ?? "build/release/buoy",
+  there = given.startsWith("http"),
+  buoy = resolve(given),
+  repository = resolve(process.argv[3] ?? fileURLToPath(new URL("../..", import.meta.url)));
+const folder = mkdtempSync(join(tmpdir(), "buoy-explorer-")),
+  traces = join(folder, "traces"),
+  tables = join(folder, "tables.csv");
+const call = (...words) =>
+  execFileSync(buoy, words, { cwd: repository, stdio: ["ignore", "pipe", "pipe"], encoding: "utf8" });
 
 // Gives the address, and what ends the server: its exit code.
 async function start() {
   if (there) return { address: given, end: async () => 0 };
-  call("trace", "-m", "mini-mdm", "--data", "data/micro_test.jsonl", "--limit", "1", "--gen-length", "16", "--steps", "8", "--per-head", "-o", traces);
+  call(
+    "trace",
+    "-m",
+    "mini-mdm",
+    "--data",
+    "data/micro_test.jsonl",
+    "--limit",
+    "1",
+    "--gen-length",
+    "16",
+    "--steps",
+    "8",
+    "--per-head",
+    "-o",
+    traces,
+  );
   call("trace", "-m", "mini-arm", "--data", "data/micro_test.jsonl", "--limit", "1", "--gen-length", "8", "-o", traces);
   writeFileSync(tables, "sample,model,turnover\nmicro-2026-000000,mini-mdm,0.5\nnowhere,mini-mdm,0.25\n");
-  const server = spawn(buoy, ["serve", "--trace", traces, "--tables", tables, "--collections", join(folder, "collections")], { cwd: repository, stdio: ["ignore", "pipe", "ignore"] });
+  const server = spawn(
+    buoy,
+    ["serve", "--trace", traces, "--tables", tables, "--collections", join(folder, "collections")],
+    { cwd: repository, stdio: ["ignore", "pipe", "ignore"] },
+  );
   const ended = new Promise((done) => server.on("exit", (code, signal) => done(code ?? signal)));
   const address = await new Promise((done, failed) => {
     let held = "";
@@ -31,43 +56,64 @@ async function start() {
   return { address, end: () => (server.kill("SIGINT"), ended) };
 }
 const { address, end } = await start();
-const origin = new URL(address).origin, token = new URLSearchParams(new URL(address).hash.slice(1)).get("token");
-const browser = await Browser.start(), page = await browser.page({ width: 1280, height: 900 });
+const origin = new URL(address).origin,
+  token = new URLSearchParams(new URL(address).hash.slice(1)).get("token");
+const browser = await Browser.start(),
+  page = await browser.page({ width: 1280, height: 900 });
 
 const $ = (selector) => `document.querySelector(${JSON.stringify(selector)})`;
 const text = (selector) => page.evaluate(`${$(selector)}?.textContent ?? ""`);
-const press = (scope, label) => page.evaluate(`Array.from(document.querySelectorAll(${JSON.stringify(scope + " button")})).find(b => b.textContent === ${JSON.stringify(label)}).click()`);
+const press = (scope, label) =>
+  page.evaluate(
+    `Array.from(document.querySelectorAll(${JSON.stringify(scope + " button")})).find(b => b.textContent === ${JSON.stringify(label)}).click()`,
+  );
 const get = async (path) => (await fetch(`${origin}/api/v1${path}`, { headers: { "X-Buoy-Token": token } })).json();
 const open = async (fragment) => {
   await page.open(`${origin}/#token=${token}&tour=off&${fragment}`);
   await page.until(`${$("#main")}?.childElementCount > 0`, `the view of ${fragment}`);
 };
 const fragment = () => page.evaluate("new Promise(d => setTimeout(() => d(location.hash), 260))");
-const outlined = () => page.evaluate(`Array.from(document.querySelectorAll(".card.text .t.anchor"), e => Number(e.dataset.i))`);
+const outlined = () =>
+  page.evaluate(`Array.from(document.querySelectorAll(".card.text .t.anchor"), e => Number(e.dataset.i))`);
 const collection = `towns-${Date.now().toString(36)}`;
 const recorded = (await get("/runs")).find((r) => r.model === "mini-mdm").id;
 
 const facts = {
   async "anchors of a trace are the server's"() {
-    const anchors = await get(`/runs/${recorded}/anchors?rows=all`), layer = anchors[0].layer, step = anchors[0].step;
+    const anchors = await get(`/runs/${recorded}/anchors?rows=all`),
+      layer = anchors[0].layer,
+      step = anchors[0].step;
     await open(`view=run&run=${recorded}&step=${step}&layer=${layer}`);
     await page.until(`document.querySelectorAll(".card.text .t.anchor").length > 0`, "anchors");
-    assert.deepEqual(await outlined(), anchors.filter((a) => a.step === step && a.layer === layer).map((a) => a.position));
+    assert.deepEqual(
+      await outlined(),
+      anchors.filter((a) => a.step === step && a.layer === layer).map((a) => a.position),
+    );
   },
   async "a token's row is recomputed and adds up to one"() {
     await open(`view=run&run=${recorded}&step=2&layer=3&head=1&position=40`);
     await page.until(`document.querySelectorAll(".card.rows .bars li").length === 20`, "both lists");
-    await page.until(`document.querySelectorAll(".card.candidates .bars li").length === 10 && document.querySelectorAll(".card.grid .cell").length === 72 && ${$(".flow-chart")} !== null`, "the other panels");
+    await page.until(
+      `document.querySelectorAll(".card.candidates .bars li").length === 10 && document.querySelectorAll(".card.grid .cell").length === 72 && ${$(".flow-chart")} !== null`,
+      "the other panels",
+    );
     await page.evaluate(`window.saved = ""; window.blobs = {}; const make = URL.createObjectURL.bind(URL); URL.createObjectURL = (b) => { const u = make(b); window.blobs[u] = b; return u; };
       HTMLAnchorElement.prototype.click = function () { void window.blobs[this.href].text().then((t) => (window.saved = t)); }; document.querySelector('[data-card="rows"] [data-save="csv"]').click()`);
     // A token may be a line break: its record goes over two lines, and the numbers stand on the last.
-    const numbers = (await page.until("window.saved", "the CSV")).split("\n").map((line) => /,([-+.\de]+),[-+.\de]+$/.exec(line)).filter(Boolean), sum = numbers.reduce((total, found) => total + Number(found[1]), 0);
+    const numbers = (await page.until("window.saved", "the CSV"))
+        .split("\n")
+        .map((line) => /,([-+.\de]+),[-+.\de]+$/.exec(line))
+        .filter(Boolean),
+      sum = numbers.reduce((total, found) => total + Number(found[1]), 0);
     assert.ok(Math.abs(sum - 1) < 1e-4, `the row adds up to ${sum}`);
   },
   async "a causal trace is shown as it grows"() {
     const id = (await get("/runs")).find((r) => r.model === "mini-arm").id;
     await open(`view=run&run=${id}&step=0&layer=0`);
-    await page.until(`document.querySelectorAll(".card.text .t.absent").length > 0 && document.querySelectorAll(".card.text .t.new").length === 1`, "one token written, others not there");
+    await page.until(
+      `document.querySelectorAll(".card.text .t.absent").length > 0 && document.querySelectorAll(".card.text .t.new").length === 1`,
+      "one token written, others not there",
+    );
   },
   async "a live run is watched to its end, and its steps appear at once"() {
     await open("view=live");
@@ -76,9 +122,16 @@ const facts = {
       window.EventSource = class extends Source { constructor(...given) { super(...given); this.addEventListener("step", (e) => { const n = JSON.parse(e.data).step + 1; window.heard[n] ??= performance.now(); }); } };
       new MutationObserver(() => { const n = /(\\d+) steps so far/.exec(document.querySelector(".live-bar").textContent)?.[1]; if (n) window.seen[n] ??= performance.now(); }).observe(document.querySelector(".live-bar"), { childList: true, subtree: true, characterData: true }); 0`);
     await press(".live-view", "Run");
-    await page.until(`${$(".live-bar")}.hidden && document.querySelectorAll(".card.text .t.anchor, .card.anchors .lead").length > 0 && document.querySelectorAll(".text .t.mask").length === 0`, "the finished run");
-    const delays = await page.evaluate(`Object.keys(window.heard).filter(n => n in window.seen).map(n => window.seen[n] - window.heard[n])`);
-    console.log(`        ${delays.length} steps shown; from event to page: median ${delays.sort((a, b) => a - b)[delays.length >> 1]?.toFixed(1)} ms`);
+    await page.until(
+      `${$(".live-bar")}.hidden && document.querySelectorAll(".card.text .t.anchor, .card.anchors .lead").length > 0 && document.querySelectorAll(".text .t.mask").length === 0`,
+      "the finished run",
+    );
+    const delays = await page.evaluate(
+      `Object.keys(window.heard).filter(n => n in window.seen).map(n => window.seen[n] - window.heard[n])`,
+    );
+    console.log(
+      `        ${delays.length} steps shown; from event to page: median ${delays.sort((a, b) => a - b)[delays.length >> 1]?.toFixed(1)} ms`,
+    );
     assert.match(await text(".answer"), /Jalo Dawen/);
   },
   async "a live run stops, steps and goes on"() {
@@ -96,20 +149,36 @@ const facts = {
   },
   async "a fork is the same bits before its step"() {
     await open(`view=run&run=${recorded}&step=3&layer=2&head=1&position=30`);
-    await page.until(`document.querySelectorAll(".card.text .t").length > 100 && !${$(".card.fork button.primary")}.hidden`);
+    await page.until(
+      `document.querySelectorAll(".card.text .t").length > 100 && !${$(".card.fork button.primary")}.hidden`,
+    );
     await press(".card.fork", "Hide key");
     await press(".card.fork", "Cut head");
     await page.evaluate(`${$(".card.fork button.primary")}.click()`);
-    await page.until(`/Before step 3: the same tokens and the same attention, bit for bit/.test(${$(".card.changed")}?.textContent ?? "")`, "the same bits");
-    await page.until(`${$(".live-bar")}.hidden && /In attention/.test(${$(".card.changed")}.textContent)`, "what differs");
+    await page.until(
+      `/Before step 3: the same tokens and the same attention, bit for bit/.test(${$(".card.changed")}?.textContent ?? "")`,
+      "the same bits",
+    );
+    await page.until(
+      `${$(".live-bar")}.hidden && /In attention/.test(${$(".card.changed")}.textContent)`,
+      "what differs",
+    );
   },
   async "two models stand side by side on one prompt"() {
     await open("view=live");
     await press(".live-view", "Fill in an example");
-    await page.evaluate(`document.querySelectorAll(".live-view [aria-label=Models] input").forEach(b => (b.checked = true))`);
+    await page.evaluate(
+      `document.querySelectorAll(".live-view [aria-label=Models] input").forEach(b => (b.checked = true))`,
+    );
     await press(".live-view", "Run");
-    await page.until(`document.querySelectorAll(".compare-view .run-head h1").length === 2 && /mini-mdm/.test(${$(".compare-view")}.textContent) && /mini-arm/.test(${$(".compare-view")}.textContent)`, "two runs");
-    await page.until(`Array.from(document.querySelectorAll(".compare-view .answer")).every(e => /Jalo/.test(e.textContent))`, "two answers");
+    await page.until(
+      `document.querySelectorAll(".compare-view .run-head h1").length === 2 && /mini-mdm/.test(${$(".compare-view")}.textContent) && /mini-arm/.test(${$(".compare-view")}.textContent)`,
+      "two runs",
+    );
+    await page.until(
+      `Array.from(document.querySelectorAll(".compare-view .answer")).every(e => /Jalo/.test(e.textContent))`,
+      "two answers",
+    );
   },
   async "a collection is asked and logged"() {
     await open("view=ask");
@@ -122,10 +191,21 @@ const facts = {
     await page.until(`/1 documents/.test(${$(".documents")}.textContent)`, "the document");
     await page.type("input[aria-label=Question]", "Who serves as mayor of Mormenholm?");
     await page.key("Enter");
-    await page.until(`document.querySelectorAll(".given").length === 2 && Array.from(document.querySelectorAll(".given")).every(e => /what even attention would/.test(e.textContent))`, "two answers with their support");
+    await page.until(
+      `document.querySelectorAll(".given").length === 2 && Array.from(document.querySelectorAll(".given")).every(e => /what even attention would/.test(e.textContent))`,
+      "two answers with their support",
+    );
     assert.match(await text(".given .said"), /Jalo/);
-    const log = await (await fetch(`${origin}/api/v1/collections/${collection}/log`, { headers: { "X-Buoy-Token": token } })).text();
-    assert.equal(log.trim().split("\n").filter((line) => line.includes("Who serves as mayor")).length, 1);
+    const log = await (
+      await fetch(`${origin}/api/v1/collections/${collection}/log`, { headers: { "X-Buoy-Token": token } })
+    ).text();
+    assert.equal(
+      log
+        .trim()
+        .split("\n")
+        .filter((line) => line.includes("Who serves as mayor")).length,
+      1,
+    );
   },
   async "a table opens the run of its sample"() {
     await open("view=tables");
@@ -135,13 +215,20 @@ const facts = {
     assert.match(await fragment(), new RegExp(`run=${recorded}`));
   },
   async "one file shows the run without a server"() {
-    const file = join(folder, "one.html"), trace = execFileSync("sh", ["-c", `ls ${traces}/mini-mdm*`], { encoding: "utf8" }).trim();
+    const file = join(folder, "one.html"),
+      trace = execFileSync("sh", ["-c", `ls ${traces}/mini-mdm*`], { encoding: "utf8" }).trim();
     call("view", trace, "--html", file);
     assert.ok(statSync(file).size < 10e6, `${statSync(file).size} bytes`);
     assert.ok(readFileSync(file, "utf8").includes("Content-Security-Policy"));
     await page.open(`file://${file}#tour=off&view=run&step=2&layer=3&position=40`);
-    await page.until(`document.querySelectorAll(".card.text .t.c16").length > 0 && document.querySelectorAll(".card.grid .cell").length === 72 && ${$(".flow-chart")} !== null`, "the run");
-    assert.deepEqual(page.requests.filter((url) => url.startsWith("file:") && !url.includes("one.html")), []);
+    await page.until(
+      `document.querySelectorAll(".card.text .t.c16").length > 0 && document.querySelectorAll(".card.grid .cell").length === 72 && ${$(".flow-chart")} !== null`,
+      "the run",
+    );
+    assert.deepEqual(
+      page.requests.filter((url) => url.startsWith("file:") && !url.includes("one.html")),
+      [],
+    );
     page.requests = page.requests.filter((url) => !url.startsWith("file:"));
   },
 };
@@ -155,7 +242,11 @@ try {
     try {
       await body();
       assert.deepEqual(page.complaints, [], "the console has nothing to say");
-      assert.deepEqual(page.requests.filter((url) => !url.startsWith(origin) && !/^(data|blob|about):/.test(url)), [], "no request off the origin");
+      assert.deepEqual(
+        page.requests.filter((url) => !url.startsWith(origin) && !/^(data|blob|about):/.test(url)),
+        [],
+        "no request off the origin",
+      );
       console.log(`ok      ${fact} (${Date.now() - begun} ms)`);
     } catch (error) {
       ++failed;

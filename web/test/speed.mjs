@@ -6,10 +6,13 @@ import { Browser } from "./browser.mjs";
 const mock = new Mock();
 mock.add(planted({ id: "paper", title: "512 tokens, 32 steps, 12 layers, 12 heads", N: 512, S: 32, L: 12, H: 12 }));
 mock.add(planted({ id: "large", title: "8192 tokens, 128 steps, 8 layers", N: 8192, S: 128, L: 8, H: 8 }));
-const origin = `http://127.0.0.1:${await mock.listen(0)}`, browser = await Browser.start(), page = await browser.page({ width: 1280, height: 900 });
+const origin = `http://127.0.0.1:${await mock.listen(0)}`,
+  browser = await Browser.start(),
+  page = await browser.page({ width: 1280, height: 900 });
 
 // Frames while something happens `count` times, one after the other.
-const frames = (count, act) => page.evaluate(`new Promise((done) => {
+const frames = (count, act) =>
+  page.evaluate(`new Promise((done) => {
   const times = [], act = ${act};
   let last = 0, n = 0;
   const frame = (now) => {
@@ -20,8 +23,10 @@ const frames = (count, act) => page.evaluate(`new Promise((done) => {
   };
   requestAnimationFrame(frame);
 })`);
-const show = ({ median, p95, worst }) => `median ${median.toFixed(1)} ms, 95 % ${p95.toFixed(1)} ms, worst ${worst.toFixed(1)} ms`;
-const scrub = "(n) => { const s = document.querySelector('.scrubber'); s.value = String(n % (Number(s.max) + 1)); s.dispatchEvent(new Event('input')); }";
+const show = ({ median, p95, worst }) =>
+  `median ${median.toFixed(1)} ms, 95 % ${p95.toFixed(1)} ms, worst ${worst.toFixed(1)} ms`;
+const scrub =
+  "(n) => { const s = document.querySelector('.scrubber'); s.value = String(n % (Number(s.max) + 1)); s.dispatchEvent(new Event('input')); }";
 const pan = `(n) => { const c = document.querySelector(".card.map canvas"); c.dispatchEvent(new WheelEvent("wheel", {deltaX: (n % 80 < 40 ? 1 : -1) * 25, bubbles: true, cancelable: true})); }`;
 
 try {
@@ -29,11 +34,14 @@ try {
     const begun = Date.now();
     await page.open(`${origin}/#token=mock&tour=off&view=run&run=${id}&layer=3`);
     await page.until("document.querySelectorAll('.card.text .t.anchor').length > 0", "anchors");
-    const shown = Date.now() - begun, paint = await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN");
+    const shown = Date.now() - begun,
+      paint = await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN");
     console.log(`${id}: first paint ${paint.toFixed(0)} ms, the whole view after ${shown} ms`);
     await new Promise((done) => setTimeout(done, 500));
     console.log(`  scrubbing: ${show(await frames(128, scrub))}`);
-    await page.evaluate("for (let i = 0; i < 3; ++i) document.querySelector('.card.map [aria-label=\"Zoom in\"]').click(); document.querySelector('.card.map').scrollIntoView()");
+    await page.evaluate(
+      "for (let i = 0; i < 3; ++i) document.querySelector('.card.map [aria-label=\"Zoom in\"]').click(); document.querySelector('.card.map').scrollIntoView()",
+    );
     console.log(`  panning: ${show(await frames(120, pan))}`);
   }
   for (const line of page.complaints) console.log(`console: ${line}`);

@@ -1,0 +1,279 @@
+// Facts of the other views: live runs, forks, questions, tables, the tour; of every width and theme; of one file; of failures.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { planted } from "../mock/runs.mjs";
+import { $, downloads, fragment, mock, moving, open, origin, page, run_ready, text } from "./stage.mjs";
+
+export const view_facts = {
+  async "a live run is watched, stopped, stepped and goes on"() {
+    await open("view=live");
+    await page.type("textarea[aria-label=Prompt]", "The town of");
+    await page.click(".live-view button.primary");
+    await page.until(
+      `!${$(".live-bar")}.hidden && /Running/.test(${$(".live-bar")}.textContent)`,
+      "the bar of a running run",
+    );
+    await page.until(`/[2-9] steps so far/.test(${$(".live-bar")}.textContent)`, "two steps");
+    await page.evaluate(
+      `Array.from(document.querySelectorAll(".live-bar button")).find(b => b.textContent === "Stop").click()`,
+    );
+    await page.until(`/Stopped/.test(${$(".live-bar")}.textContent)`, "stopped");
+    const count = () => page.evaluate(`Number(/(\\d+) steps so far/.exec(${$(".live-bar")}.textContent)[1])`);
+    await new Promise((done) => setTimeout(done, 150));
+    const before = await count();
+    await page.evaluate(
+      `Array.from(document.querySelectorAll(".live-bar button")).find(b => b.textContent === "One step").click()`,
+    );
+    await page.until(
+      `/Stopped/.test(${$(".live-bar")}.textContent) && /${before + 1} steps so far/.test(${$(".live-bar")}.textContent)`,
+      "one step more",
+    );
+    assert.equal(await page.evaluate(`Number(${$(".scrubber")}.value)`), before, "the newest step is shown");
+    await page.evaluate(
+      `Array.from(document.querySelectorAll(".live-bar button")).find(b => b.textContent === "Go on").click()`,
+    );
+    await page.until(`${$(".live-bar")}.hidden`, "done");
+    await page.until(
+      `document.querySelectorAll(".text .t.mask").length === 0 && document.querySelectorAll(".text .t.c16, .text .t.c15").length > 10`,
+      "the finished text, coloured",
+    );
+  },
+  async "a fork stands beside its run and says what changed"() {
+    await open("view=run&run=planted&step=5&layer=1&head=2&position=10");
+    await run_ready();
+    for (const label of ["Hide key", "Cut head"])
+      await page.evaluate(
+        `Array.from(document.querySelectorAll(".card.fork button")).find(b => b.textContent === "${label}").click()`,
+      );
+    assert.equal(await page.evaluate(`document.querySelectorAll(".card.fork .changes li").length`), 2);
+    await page.evaluate(`${$(".card.fork button.primary")}.click()`);
+    await page.until(`/bit for bit/.test(${$(".card.changed")}?.textContent ?? "")`, "the comparison");
+    const words = await text(".card.changed");
+    assert.match(words, /before step 5: key hidden: .* at 10; head cut: layer 1, head 2/);
+    assert.match(words, /Before step 5: the same tokens and the same attention, bit for bit/);
+    assert.match(await fragment(), /view=compare&run=planted&other=fork-/);
+    await page.until(
+      `/24 tokens of the answer differ/.test(${$(".card.changed")}.textContent)`,
+      "what differs in the end",
+    );
+  },
+  async "a branch that differs too early is told"() {
+    const fork = planted({
+      id: "bad-fork",
+      title: "bad",
+      parent: "planted",
+      fork_step: 5,
+      twist: 1,
+      changes: [{ hide_keys: [1] }],
+    });
+    fork.step_tokens.set(mock.runs.get("planted").step_tokens.subarray(0, 6 * 96));
+    fork.arrays.received.data[2 * 4 * 96 + 3] += 1e-6;
+    mock.add(fork);
+    await open("view=compare&run=planted&other=bad-fork&step=3&layer=0");
+    await page.until(
+      `/which they should not/.test(${$(".card.changed")}?.textContent ?? "")`,
+      "the difference before the fork",
+    );
+  },
+  async "a collection is written, asked and logged"() {
+    await open("view=ask");
+    await page.type("input[aria-label='Name of a new collection']", "towns");
+    await page.evaluate(
+      `Array.from(document.querySelectorAll(".ask-view button")).find(b => b.textContent === "Create").click()`,
+    );
+    await page.until(`/0 documents/.test(${$(".documents")}.textContent)`, "an empty collection");
+    await page.evaluate(
+      `Array.from(document.querySelectorAll(".ask-view button")).find(b => b.textContent === "Add a document").click()`,
+    );
+    await page.type(".editing input", "Mormenholm");
+    await page.type(".editing textarea", "The mayor is <i>Jalo</i>.");
+    await page.click(".editing button.primary");
+    await page.until(`/1 documents.*<i>Jalo<\\/i>/.test(${$(".documents")}.textContent)`, "the document");
+    await page.type("input[aria-label=Question]", "Who is mayor?");
+    await page.key("Enter");
+    await page.until(
+      `document.querySelectorAll(".given").length === 2 && document.querySelectorAll(".drawn sub").length > 10`,
+      "two answers and what they drew on",
+    );
+    // 0.7 of the mass is on passages, which are 57 of 96 tokens; the other model's is 0.05.
+    const given = await page.until(
+      `(() => { const all = Array.from(document.querySelectorAll(".given"), e => e.textContent); return all.every(t => /what even attention would/.test(t)) && all; })()`,
+      "both supports",
+    );
+    assert.ok(
+      given.some(
+        (words) => words.includes(`passages ${((0.7 * 96) / 57).toFixed(2)} × what`) && !words.includes("weak"),
+      ),
+      given.join(),
+    );
+    assert.ok(
+      given.some((words) =>
+        words.includes(`weak support: its rows gave the passages ${((0.05 * 96) / 57).toFixed(2)} ×`),
+      ),
+      given.join(),
+    );
+    assert.equal(
+      await page.evaluate(`document.querySelectorAll(".given.weak .drawn sub").length`),
+      0,
+      "what draws on nothing names nothing",
+    );
+    assert.equal(await text(".drawn sub"), "1", "Doc1 has 0.5 of the mass");
+    assert.equal(mock.collections.get("towns").log.length, 1);
+    await page.evaluate(
+      `Array.from(document.querySelectorAll(".document button")).find(b => b.textContent === "Remove").click()`,
+    );
+    await page.until(`/0 documents/.test(${$(".documents")}.textContent)`, "no document");
+  },
+  async "tables sort, filter and open a sample's run"() {
+    await open("view=tables");
+    await page.until(`document.querySelectorAll("tbody tr").length === 200`, "the first rows");
+    await page.evaluate(`document.querySelectorAll("th button")[2].click()`);
+    assert.equal(await text("tbody tr td:nth-child(3)"), "0");
+    await page.evaluate(`document.querySelectorAll("th button")[2].click()`);
+    assert.equal(await text("tbody tr td:nth-child(3)"), "0.99");
+    await page.type("input[type=search]", "turnover>=0.9 layer=4");
+    await page.until(
+      `Array.from(document.querySelectorAll("tbody tr"), r => r.cells[1].textContent).every(v => v === "4")`,
+      "filtered rows",
+    );
+    const rows = mock.get("/tables/drift").rows.filter((r) => r[2] >= 0.9 && r[1] === 4);
+    assert.equal(await page.evaluate(`document.querySelectorAll("tbody tr").length`), rows.length);
+    assert.equal(await page.evaluate(`document.querySelectorAll(".point").length`), rows.length);
+    await page.evaluate(`${$(".point.opens")}.dispatchEvent(new MouseEvent("click"))`);
+    await page.until(`${$(".run-head h1")}?.textContent === "Planted"`, "the run of the point");
+  },
+  async "the tour can be walked and skipped"() {
+    await page.open(`${origin}/#token=mock`);
+    await page.until(`${$(".tour")} && !${$(".tour")}.hidden`, "the tour on a first visit");
+    for (let i = 0; i < 6; ++i) await page.click(".tour button.primary");
+    assert.match(await text(".tour"), /7 of 7/);
+    assert.match(
+      await fragment(),
+      new RegExp(`position=(${moving(0, 3)}|0)(&|$)`),
+      "a first visitor finds the strongest anchor chosen",
+    );
+    await page.click(".tour button.primary");
+    assert.ok(await page.evaluate(`${$(".tour")}.hidden`));
+    await page.open(`${origin}/#token=mock`);
+    await run_ready();
+    await new Promise((done) => setTimeout(done, 900));
+    assert.ok(await page.evaluate(`${$(".tour")}.hidden`), "not twice");
+    await page.evaluate(`Array.from(document.querySelectorAll(".end button"))[0].click()`);
+    await page.click(".tour .skip-tour");
+    assert.ok(await page.evaluate(`${$(".tour")}.hidden`));
+  },
+  async "nothing is wider than the screen from 390 to 2560 pixels"() {
+    await open("view=run&run=planted");
+    for (const width of [390, 600, 899, 900, 1280, 1900, 2560]) {
+      await page.resize(width, 900);
+      for (const view of [
+        "view=run&run=planted&step=4&layer=1&position=20",
+        "view=compare&run=planted&other=hostile",
+        "view=live",
+        "view=ask",
+        "view=tables",
+      ]) {
+        await page.evaluate(`location.hash = "#${view}"`);
+        await page.settle();
+        await page.settle();
+        const over = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+        assert.ok(over <= 0, `${view} at ${width}: ${over} pixels too wide`);
+      }
+    }
+    await page.resize(1280, 900);
+  },
+  async "controls have names and text has contrast"() {
+    for (const dark of [false, true]) {
+      await page.dark(dark);
+      for (const view of ["view=run&run=planted&step=4&layer=1&position=20", "view=live", "view=ask", "view=tables"]) {
+        await open(view);
+        const nameless = await page.evaluate(
+          `Array.from(document.querySelectorAll("button, select, input, textarea, canvas, svg[role]")).filter(e => !(e.textContent.trim() || e.getAttribute("aria-label") || e.closest("label")?.textContent.trim())).map(e => e.outerHTML.slice(0, 120))`,
+        );
+        assert.deepEqual(nameless, []);
+      }
+      await open("view=run&run=planted&step=4&layer=1");
+      const poor =
+        await page.evaluate(`(() => { const lum = c => { const [r, g, b] = c.match(/[\\d.]+/g).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+        return Array.from({length: 33}, (_, i) => { const e = document.createElement("span"); e.className = "t c" + i; document.querySelector(".text").append(e); const s = getComputedStyle(e), a = lum(s.color), b = lum(s.backgroundColor); e.remove(); return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); }).filter(v => v < 4.5); })()`);
+      assert.deepEqual(poor, [], "WCAG AA on every level");
+    }
+    await page.dark(false);
+  },
+  async "one file holds the run and needs no server"() {
+    const built = (name) => readFileSync(new URL(`../../buoy/serve/page/${name}`, import.meta.url), "utf8"),
+      data = {},
+      run = "/api/v1/runs/planted";
+    const keep = (path, packed) => {
+      const [bare, query] = path.slice(7).split("?"),
+        answer = mock.get(bare, new URLSearchParams(query)),
+        bytes = Buffer.isBuffer(answer) ? answer : Buffer.from(JSON.stringify(answer));
+      data[path] = packed ? "gz:" + gzipSync(bytes).toString("base64") : bytes.toString("base64");
+    };
+    for (const path of [
+      "/api/v1/about",
+      "/api/v1/runs",
+      run,
+      `${run}/pieces`,
+      `${run}/steps/tokens`,
+      `${run}/steps/guesses`,
+      `${run}/steps/guess_confidence`,
+      `${run}/anchors?rows=all`,
+      `${run}/anchors?rows=read`,
+    ])
+      keep(path, false);
+    for (const path of ["received", "received_read", "received_heads"]) keep(`${run}/arrays/${path}`, true);
+    const file = join(downloads, "one.html");
+    writeFileSync(
+      file,
+      built("index.html")
+        .replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${built("app.css")}</style>`)
+        .replace(/<script src[^>]*><\/script>/, "")
+        .replace(
+          "</body>",
+          () => `<script>window.BUOY_DATA = ${JSON.stringify(data)}</script><script>${built("app.js")}</script></body>`,
+        ),
+    );
+    await page.open(`file://${file}#tour=off&view=run&run=planted&step=4&layer=2&position=20`);
+    await page.until(`document.querySelectorAll(".card.text .t.anchor").length === 2`, "anchors from the file");
+    assert.equal(await page.evaluate(`document.querySelectorAll(".card.grid .cell").length`), 12);
+    await page.until(`/needs a server/.test(${$(".card.rows")}.textContent)`, "what is not in the file");
+    assert.deepEqual(
+      await page.evaluate(
+        `Array.from(document.querySelectorAll("nav button")).filter(b => !b.hidden).map(b => b.textContent)`,
+      ),
+      ["Run", "Side by side", "Tables"],
+    );
+    // In a notebook the page is the text of a frame, which has no address and no storage of its own.
+    for (const sandbox of [null, "allow-scripts"]) {
+      await page.open("data:text/html,<body></body>");
+      await page.until("document.body");
+      page.complaints = [];
+      await page.evaluate(
+        `(() => { const f = document.createElement("iframe"); ${sandbox ? `f.setAttribute("sandbox", "${sandbox}");` : ""} f.width = 900; f.height = 700; f.srcdoc = ${JSON.stringify(readFileSync(file, "utf8").replace("</body>", () => `<script>const look = setInterval(() => { if (document.querySelectorAll(".card.text .t.anchor").length) { document.querySelector("select[aria-label=Layer]").value = "2"; document.querySelector("select[aria-label=Layer]").dispatchEvent(new Event("change")); setTimeout(() => parent.postMessage(document.querySelector(".card.anchors").textContent, "*"), 300); clearInterval(look); } }, 50)</script></body>`))}; window.told = ""; window.addEventListener("message", (e) => (window.told = e.data)); document.body.append(f); })()`,
+      );
+      assert.match(await page.until("window.told", `the page in a frame${sandbox ? ` (${sandbox})` : ""}`), /layer 2/);
+    }
+    assert.deepEqual(
+      page.requests.filter((url) => url.startsWith("file:") && !url.includes("one.html")),
+      [],
+    );
+    page.requests = page.requests.filter((url) => !url.startsWith("file:"));
+  },
+  async "a wrong token is one line on the page"() {
+    await page.open(`${origin}/#token=wrong`);
+    await page.until(`/token: missing or wrong/.test(${$(".status")}?.textContent ?? "")`, "the server's line");
+    page.complaints = page.complaints.filter((line) => !line.includes("403"));
+  },
+  async "a server that is gone is one line on the page"() {
+    await open("view=run&run=planted&step=1");
+    await run_ready();
+    mock.server.closeAllConnections?.();
+    await new Promise((done) => mock.server.close(done));
+    await page.evaluate(`location.hash = "#view=run&run=hostile&step=1"`);
+    await page.until(`/the server does not answer/.test(${$(".status")}.textContent)`, "the line");
+    page.complaints = page.complaints.filter((line) => !line.includes("ERR_CONNECTION_REFUSED"));
+  },
+};
