@@ -64,6 +64,8 @@ std::optional<HttpResponse> refuse(const GuardSettings& settings, const HttpRequ
     return error_response(421, fmt::format("Host is {}, expected this server's address with port {}",
                                            quote(request.host), settings.port));
   }
+  // The page holds no data, and a link to it may stand anywhere: in a chat, in a notebook.
+  if (!request.path.starts_with("/api/")) return std::nullopt;
   if (!request.origin.empty() && request.origin != "http://" + request.host)
     return error_response(403,
                           fmt::format("Origin is {}, expected this server's own", quote(request.origin)));
@@ -71,7 +73,6 @@ std::optional<HttpResponse> refuse(const GuardSettings& settings, const HttpRequ
     return error_response(
         403, fmt::format("Sec-Fetch-Site is {}, expected same-origin", quote(request.fetch_site)));
   }
-  if (!request.path.starts_with("/api/")) return std::nullopt;
   const auto asked = request.query.find("token");
   const std::string& token =
       !request.token.empty() || asked == request.query.end() ? request.token : asked->second;

@@ -20,9 +20,9 @@ std::string make_token();
 // What is wrong with a request, or nothing.
 // - Host: an IP address, "localhost" or the host that is listened at, with the port. A page of another site
 //   whose name was made to point here (DNS rebinding) brings its own name along.
+// And for everything under /api/, which is all but the page itself:
 // - Origin and Sec-Fetch-Site, where a browser sends them: this very server.
-// - The token, for everything under /api/: as the header or as "token" in the query, compared in constant
-//   time.
+// - The token, as the header or as "token" in the query, compared in constant time.
 std::optional<HttpResponse> refuse(const GuardSettings& settings, const HttpRequest& request);
 
 // What every answer says to a browser: a strict Content-Security-Policy, no sniffing, no framing, no

@@ -57,7 +57,10 @@ TEST(Guard, AsksForTheTokenButForThePage) {
   EXPECT_EQ(status_of(refuse(kGuard, request)), 200);
   request.query["token"] = "0123abc";
   EXPECT_EQ(status_of(refuse(kGuard, request)), 401);
-  EXPECT_EQ(status_of(refuse(kGuard, {.path = "/", .host = "localhost:8321"})), 200);
+  HttpRequest page{.path = "/", .host = "localhost:8321", .fetch_site = "cross-site"};
+  EXPECT_EQ(status_of(refuse(kGuard, page)), 200) << "a link from anywhere";
+  page.host = "evil.example:8321";
+  EXPECT_EQ(status_of(refuse(kGuard, page)), 421);
 }
 
 TEST(Guard, TokensAreLongAndNeverTheSame) {

@@ -34,6 +34,12 @@ struct LiveRun::State : LiveSteps::Keeper {
   explicit State(LiveRunSettings given) : settings(std::move(given)), changes(settings.changes) {
     generation = start_generation(settings.example.prompt.ids);
     to_go = settings.steps_to_go;
+    const ModelConfig& config = settings.model->config();
+    frame.header.writing = config.family->writing;
+    frame.header.mask = generation_mask(settings.sampler, config, generation.prompt_length);
+    frame.header.H = config.H;
+    frame.header.Hkv = config.Hkv;
+    frame.header.model_layers = config.L;
   }
 
   LiveRunSettings settings;
