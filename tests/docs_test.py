@@ -10,7 +10,7 @@ What a document may hold:
 and, invisible to readers, one line right before a block:
     <!-- not run: why -->            the block's commands are only checked: known verb, known flags, scripts that exist
     <!-- not run "text": why -->     those of its commands that contain the text
-    <!-- run with: --limit 2 -->     flags added where the verb has them and the command does not give them
+    <!-- run with: --limit 2 -->     flags that are added, or take the place of the command's own, where its verb has them: smaller is quicker
     <!-- output -->                  the block is what the last command or program printed
 `buoy …` between backticks is checked like a command that is not run. Links must lead somewhere; docs/README.md lists every page.
 Tables whose first column is "column" or "quantity" are compared with the CSV files that the commands wrote (docs_schema.py).
@@ -106,18 +106,19 @@ def check_only(command, verbs):
 
 
 def with_flags(command, extra, verbs):
-    """The command with those of the extra flags that its verb has and that it does not give itself."""
+    """The command with those of the extra flags that its verb has, instead of its own."""
     calls = calls_of_buoy(command)
     if not extra or len(calls) != 1 or "|" in command:
         return command
     flags = verbs.flags(calls[0][:1]) or set()
     if "--gen-length" not in flags:  # a verb that does not generate: its flags mean something else
         return command
-    given = {re.match(r"--?[\w-]+", a)[0] for a in calls[0] if a.startswith("-")}
-    pairs = re.findall(r"(--[\w-]+) ([^-\s]\S*)", extra)
-    added = "".join(f" {flag} {value}" for flag, value in pairs if flag in flags and flag not in given)
     code, hash_sign, comment = command.partition(" #")
-    return code.rstrip() + added + hash_sign + comment
+    code = code.rstrip()
+    for flag, value in re.findall(r"(--[\w-]+) ([^-\s]\S*)", extra):
+        if flag in flags:
+            code = re.sub(rf" {flag}[ =]\S+", "", code) + f" {flag} {value}"
+    return code + hash_sign + comment
 
 
 def matches(expected, got):
