@@ -10,7 +10,7 @@ What a document may hold:
 and, invisible to readers, one line right before a block:
     <!-- not run: why -->            the block's commands are only checked: known verb, known flags, scripts that exist
     <!-- not run "text": why -->     those of its commands that contain the text
-    <!-- run with: --limit 2 -->     flags that are added, or take the place of the command's own, where its verb has them: smaller is quicker
+    <!-- run with: --limit 2 -->     flags that are added, or take the place of the command's own, where its verb has them
     <!-- output -->                  the block is what the last command or program printed
 `buoy …` between backticks is checked like a command that is not run. Links must lead somewhere; docs/README.md lists every page.
 Tables whose first column is "column" or "quantity" are compared with the CSV files that the commands wrote (docs_schema.py).
@@ -106,16 +106,18 @@ def check_only(command, verbs):
 
 
 def with_flags(command, extra, verbs):
-    """The command with those of the extra flags that its verb has, instead of its own."""
+    """The command with those of the extra flags that its verb has, instead of its own; its figures as SVG alone (cli_test.sh looks at the other formats)."""
     calls = calls_of_buoy(command)
-    if not extra or len(calls) != 1 or "|" in command:
+    if len(calls) != 1 or "|" in command:
         return command
     flags = verbs.flags(calls[0][:1]) or set()
-    if "--gen-length" not in flags:  # a verb that does not generate: its flags mean something else
-        return command
+    # A verb that does not generate means something else by the same flags.
+    pairs = re.findall(r"(--[\w-]+) ([^-\s]\S*)", extra) if "--gen-length" in flags else []
+    if "--figures" in flags and "--format" not in command:
+        pairs.append(("--format", "svg"))
     code, hash_sign, comment = command.partition(" #")
     code = code.rstrip()
-    for flag, value in re.findall(r"(--[\w-]+) ([^-\s]\S*)", extra):
+    for flag, value in pairs:
         if flag in flags:
             code = re.sub(rf" {flag}[ =]\S+", "", code) + f" {flag} {value}"
     return code + hash_sign + comment

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 run() {  # OUTPUT [flags]
   local output=$1
   shift
-  exec "$buoy" study --model mini-arm --only drift --limit $items --gen-length 8 --batch-size 2 "$@" -o "$output" >"$output.log" 2>&1
+  exec "$buoy" study --model mini-arm --only drift --format svg --limit $items --gen-length 8 --batch-size 2 "$@" -o "$output" >"$output.log" 2>&1
 }
 traces() { find "$work/broken/traces" -name '*.npz' 2>/dev/null | wc -l; }
 
