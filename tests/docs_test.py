@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every command that README.md and docs/*.md show, and compares what comes out with what they say.
 
-    docs_test.py BUOY PYTHON [DOCUMENT …]       PYTHON has NumPy; without documents: all of them
+    docs_test.py BUOY PYTHON [--slow] [DOCUMENT …]       PYTHON has NumPy; without documents: all of them
 
 What a document may hold:
     $ command               in an indented or fenced block: run by bash, in a scratch folder that looks like the source
@@ -10,6 +10,7 @@ What a document may hold:
 and, invisible to readers, one line right before a block:
     <!-- not run: why -->            the block's commands are only checked: known verb, known flags, scripts that exist
     <!-- not run "text": why -->     those of its commands that contain the text
+    <!-- slow "text" -->             likewise, but with --slow they run, in ./check --all
     <!-- run with: --limit 2 -->     flags that are added, or take the place of the command's own, where its verb has them
     <!-- output -->                  the block is what the last command or program printed
 `buoy …` between backticks is checked like a command that is not run. Links must lead somewhere; docs/README.md lists every page.
@@ -136,8 +137,8 @@ def matches(expected, got):
 class Document:
     """One document's run in a scratch folder of its own."""
 
-    def __init__(self, path, scratch, environment, verbs):
-        self.path, self.scratch, self.environment, self.verbs = path, scratch, environment, verbs
+    def __init__(self, path, scratch, environment, verbs, slow=False):
+        self.path, self.scratch, self.environment, self.verbs, self.slow = path, scratch, environment, verbs, slow
         self.problems, self.ran, self.checked = [], 0, 0
         self.last_output = None
         for entry in ROOT.iterdir():
@@ -164,7 +165,7 @@ class Document:
         if block.is_output:
             self.compare(block.line, block.lines)
         elif block.language == "python":
-            if block.skips("") or not self.shell(block.line, "python", ["python3", "-B", "-c", "\n".join(block.lines)]):
+            if block.skips("", self.slow) or not self.shell(block.line, "python", ["python3", "-B", "-c", "\n".join(block.lines)]):
                 return
         elif block.language in ("", "console", "bash"):
             commands = commands_of(block)
@@ -176,7 +177,7 @@ class Document:
                     self.check(block.line + number, text)
             for command in commands:
                 line = block.line + command.first
-                if block.skips(command.text):
+                if block.skips(command.text, self.slow):
                     self.check(line, command.text)
                 elif self.check(line, command.text):
                     text = with_flags(command.text, block.run_with, self.verbs)
@@ -239,6 +240,7 @@ def self_problems(scratch, environment, verbs):
 
 
 def main(buoy, python, *names):
+    slow, names = "--slow" in names, [n for n in names if n != "--slow"]
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="buoy-docs-"))
     try:
         environment = environment_with(buoy, python, scratch)
@@ -249,7 +251,7 @@ def main(buoy, python, *names):
         for path in paths:
             folder = scratch / f"{len(documents)}-{path.stem}"
             folder.mkdir()
-            documents.append(Document(path, folder, environment, verbs))
+            documents.append(Document(path, folder, environment, verbs, slow))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(Document.run, documents))
         problems += [p for d in documents for p in d.problems]
