@@ -60,6 +60,15 @@ bool reset_process_peak() {
   return static_cast<bool>(file << "5" << std::flush);
 }
 
+// While it lives, whatever is large goes back to the system when it is freed, so that the system's count is
+// what is in use; slower.
+struct ExactHeap {
+  ExactHeap() { mallopt(M_MMAP_THRESHOLD, 16 << 10); }
+  ~ExactHeap() { mallopt(M_MMAP_THRESHOLD, 32 << 20); }  // as far as it moves by itself
+  ExactHeap(const ExactHeap&) = delete;
+  ExactHeap& operator=(const ExactHeap&) = delete;
+};
+
 }  // namespace
 
 BenchPass::BenchPass(const ModelConfig& config, Index tokens, Index read) {
@@ -79,24 +88,26 @@ void BenchPass::run(const Model& model, BenchRecord record) const {
 
 BenchMemory::BenchMemory(const Model& model) : model_(model) {
   if (counts_itself(model.backend())) return;
+  const ExactHeap exact;
   BenchPass(model.config(), 1, 1).run(model, BenchRecord::kNothing);
   malloc_trim(0);
   held_ = process_memory("VmRSS");
 }
 
-void BenchMemory::begin() {
-  if (counts_itself(model_.backend())) {
-    model_.backend().take_peak_bytes();
-    return;
+std::optional<Index> BenchMemory::peak_of(const BenchPass& pass, BenchRecord record) {
+  Backend& backend = model_.backend();
+  if (counts_itself(backend)) {
+    backend.take_peak_bytes();
+    pass.run(model_, record);
+    backend.synchronize();
+    return backend.take_peak_bytes();
   }
+  const ExactHeap exact;
   malloc_trim(0);  // what earlier passes gave back
-  resets_ = reset_process_peak();
-}
-
-std::optional<Index> BenchMemory::peak() {
-  if (counts_itself(model_.backend())) return model_.backend().take_peak_bytes();
+  if (!reset_process_peak()) return std::nullopt;
+  pass.run(model_, record);
   const Index most = process_memory("VmHWM");
-  if (!resets_ || most == 0 || held_ == 0) return std::nullopt;
+  if (most == 0 || held_ == 0) return std::nullopt;
   return std::max<Index>(0, most - held_);
 }
 
@@ -105,12 +116,11 @@ BenchTime time_passes(const Model& model, const BenchPass& pass, BenchRecord rec
   std::vector<double> times;
   for (int i = 0; i < repeat + 2; ++i) {  // two to warm up
     stop_if_interrupted();
-    if (i == 1) memory.begin();
     const double time = seconds_of(model.backend(), [&] { pass.run(model, record); });
     if (i >= 2) times.push_back(time);
   }
   std::ranges::sort(times);
-  return {times[times.size() / 2], times.front(), memory.peak()};
+  return {times[times.size() / 2], times.front(), memory.peak_of(pass, record)};
 }
 
 BenchOperations count_operations(const ModelConfig& c, Index tokens, Index read) {

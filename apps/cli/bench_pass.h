@@ -29,14 +29,12 @@ class BenchMemory {
  public:
   // Runs a pass of one token first, so that what is made once is not counted.
   explicit BenchMemory(const Model& model);
-  void begin();
-  // The most since begin(); nothing where the system does not tell.
-  std::optional<Index> peak();
+  // The most while the pass runs once more; nothing where the system does not tell.
+  std::optional<Index> peak_of(const BenchPass& pass, BenchRecord record);
 
  private:
   const Model& model_;
   Index held_ = 0;
-  bool resets_ = false;
 };
 
 struct BenchTime {
