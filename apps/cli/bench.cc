@@ -207,15 +207,13 @@ void add_bench(Command& command) {
   verb.flag("--kernels", &options->kernels, "Add the cost of every operation, run one at a time");
   verb.flag("--json", &options->json, "The table as JSON");
   verb.footer(
-      "Recorded: column sums per head and layer; with --record all also row statistics of 32 rows and means "
-      "of\n"
-      "queries against keys. \"÷ products\": times what the products of the active parameters would take at "
+      "Recorded: column sums per head and layer; with --record all also row statistics of 32 rows and means\n"
+      "of queries against keys. \"÷ products\": times what the products of the active parameters would take "
+      "at\n"
+      "the rate of one large product. MiB is the most that a pass holds above the weights, on the cpu as "
       "the\n"
-      "rate of one large product. MiB is the most that a pass holds above the weights, on the cpu as the "
-      "system\n"
-      "counts it for the process; \"more\" is what recording adds. Give lengths from short to long: what a "
-      "pass\n"
-      "keeps for the next one counts there too.\n\n"
+      "system counts it for the process, to one or two; \"more\" is what recording adds. Give lengths from\n"
+      "short to long: what a pass keeps for the next one counts there too.\n\n"
       "Examples:\n"
       "  buoy bench\n"
       "  buoy bench --model mini-mdm --record columns --tokens 256,512,1024\n"
