@@ -46,7 +46,13 @@ expect 2 'dtype bf16 needs device cuda' generate -m "$work/m" --ids 1 --device c
 expect 0 'tokens +plain ms +recorded ms' bench --device cpu --tokens 16 --layers 1 --repeat 1
 expect 0 'million parameters, .* million active' bench --device cpu --tokens 16 --layers 1 --repeat 1
 expect 0 '"recorded_ms"' bench --device cpu --tokens 16 --layers 1 --repeat 1 --json
-expect 2 'the shape.s context is 8192' bench --device cpu --tokens 9000
+expect 0 'GFLOP/s .* MiB +more MiB' bench --device cpu --tokens 16 --layers 1 --repeat 1
+expect 0 'mini-mdm on cpu, 12 layers' bench --device cpu --model mini-mdm --record columns --tokens 16 --repeat 1
+expect 0 'attention .* ms = ' bench --device cpu --model mini-mdm --tokens 16 --repeat 1 --kernels
+expect 2 'the context of mini is 32768' bench --device cpu --tokens 40000
+expect 2 'the context of mini-mdm is 2048' bench --device cpu --model mini-mdm --tokens 2049
+expect 2 '--shape excludes --model' bench --model mini-mdm --shape mini
+expect 2 '--family has no effect without --model' bench --family llada
 expect 2 '--kernels has no effect with --json' bench --json --kernels
 expect 2 '--chat has no effect on --ids' generate -m "$work/m" --ids 1 --chat
 expect 2 '^buoy: --bogus is no option of generate; "buoy help generate" lists them$' generate --bogus
