@@ -116,16 +116,17 @@ def main():
     work = json.loads(a.work.read_text())
     llada = json.loads((pathlib.Path(work["model"]) / "config.json").read_text())["model_type"] == "llada"
     loop = LladaLoop(work, a.logits) if llada else LlamaLoop(work)
-    prompts, rates, differ = work["prompts"], [], []
+    prompts, rates, cpu_rates, differ = work["prompts"], [], [], []
     loop.answer(prompts[:1])  # warms up
     for size in a.batch_sizes:
-        start, answers = time.perf_counter(), []
+        start, processor, answers = time.perf_counter(), time.process_time(), []
         for first in range(0, len(prompts), size):
             answers += loop.answer(prompts[first:first + size])
         rates.append(len(prompts) / (time.perf_counter() - start))
+        cpu_rates.append(len(prompts) / (time.process_time() - processor))
         differ.append(sum(x != y for x, y in zip(answers, work["answers"])))
     print(json.dumps({"items": len(prompts), "batch_sizes": a.batch_sizes, "torch": torch.__version__, "threads": a.threads,
-                      "items_per_s": rates, "answers_that_differ": differ}))
+                      "items_per_s": rates, "items_per_cpu_s": cpu_rates, "answers_that_differ": differ}))
 
 
 if __name__ == "__main__":

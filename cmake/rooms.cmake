@@ -25,11 +25,35 @@ function(buoy_batch target)
   endforeach()
 endfunction()
 
-# buoy_room(name USES libs… TESTS_USE libs… WITHOUT patterns… APART patterns… BATCH_TESTS): a static library from
-# buoy/name/**.cc, and name_test from buoy/name/**_test.cc. Paths that match a pattern of WITHOUT are left out, those of
-# APART compiled one by one, tests too unless BATCH_TESTS is given: they like to call their helpers by the same names.
+# Tests like to call their helpers by the same names. To be compiled in batches all the same they are copied into the build folder,
+# where the unnamed namespace of each gets a name; compilers and failures still speak of the file in the source tree.
+function(buoy_batch_tests target tests)
+  set(copies)
+  foreach(test ${tests})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${test})  # a test that was edited is copied again
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${test})
+    string(MAKE_C_IDENTIFIER ${path} unique)
+    file(READ ${test} text)
+    string(REGEX REPLACE "\nnamespace {\n" "\nnamespace ${unique} {\n" text "#line 1 \"${path}\"\n${text}")
+    set(copy ${PROJECT_BINARY_DIR}/batched/${path})
+    set(written "")
+    if(EXISTS ${copy})
+      file(READ ${copy} written)
+    endif()
+    if(NOT written STREQUAL text)  # one that is as it was is not compiled again
+      file(WRITE ${copy} "${text}")
+    endif()
+    list(APPEND copies ${copy})
+  endforeach()
+  target_sources(${target} PRIVATE ${copies})
+  buoy_batch(${target})
+endfunction()
+
+# buoy_room(name USES libs… TESTS_USE libs… WITHOUT patterns… APART patterns…): a static library from buoy/name/**.cc, and
+# name_test from buoy/name/**_test.cc. Paths that match a pattern of WITHOUT are left out, sources that match one of APART
+# are compiled one by one.
 function(buoy_room name)
-  cmake_parse_arguments(ROOM "BATCH_TESTS" "" "USES;TESTS_USE;WITHOUT;APART" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "USES;TESTS_USE;WITHOUT;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/buoy/${name}/*.cc)
   foreach(pattern ${ROOM_WITHOUT})
     list(FILTER sources EXCLUDE REGEX "/buoy/${name}/${pattern}")
@@ -47,11 +71,13 @@ function(buoy_room name)
     target_compile_options(buoy_${name} PRIVATE -O1)
   endif()
   if(BUOY_TESTS AND tests)
-    add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE buoy_${name} ${ROOM_TESTS_USE} buoy_testing GTest::gtest_main)
-    if(ROOM_BATCH_TESTS)
-      buoy_batch(${name}_test)
+    add_executable(${name}_test)
+    if(BUOY_BATCH)
+      buoy_batch_tests(${name}_test "${tests}")
+    else()
+      target_sources(${name}_test PRIVATE ${tests})
     endif()
+    target_link_libraries(${name}_test PRIVATE buoy_${name} ${ROOM_TESTS_USE} buoy_testing GTest::gtest_main)
     # Tests are compiled more often than they are waited for.
     target_compile_options(${name}_test PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
     add_dependencies(unit_tests ${name}_test)

@@ -8,7 +8,7 @@
 #include "buoy/analysis/analyses.h"
 #include "buoy/io/json.h"
 #include "buoy/io/npz.h"
-#include "buoy/probe/trace.h"
+#include "buoy/probe/trace_file.h"
 #include "fuzz/scratch.h"
 
 namespace {
@@ -130,9 +130,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   NpzArrays arrays = in.byte() % 2 == 0 ? masked : causal;
   fuzzing::attempt([&] {
     while (!in.left.empty() && !arrays.empty()) change(arrays, in);
-    const auto path = fuzzing::scratch() / "t.npz";
-    write_npz(path, arrays);
-    const Trace trace = read_trace(path);
+    const Trace trace = trace_of_arrays(arrays, "fuzz");  // the file around them is fuzz_npz's
     const TraceWithNull traces(trace);
     for (const Analysis& analysis : analyses())
       fuzzing::attempt([&] { static_cast<void>(measure(analysis, traces, {})); });

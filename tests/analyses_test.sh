@@ -25,7 +25,7 @@ for model in mini-mdm mini-arm experts blocks states; do
   [ $model = blocks ] && settings=(--gen-length 12 --limit 2 --per-head)
   [ -d "$work/model-$model" ] && name=$work/model-$model
   run "$buoy" trace --model "$name" --data "$root/data/micro_study.jsonl" "${settings[@]}" -o "$work/$model-traces"
-  run "$buoy" analyze "$work/$model-traces" -o "$work/$model-tables"
+  run "$buoy" analyze "$work/$model-traces" --format svg -o "$work/$model-tables"
   files=()
   for trace in "$work/$model-traces"/*.npz; do
     matrices=$work/$(basename "$trace" .npz)_attentions.npz
@@ -39,7 +39,7 @@ done
 # The permutation test and the intervals need samples, not matrices.
 echo "== tasks"
 run "$buoy" trace --model mini-arm --data "$root/data/micro_test.jsonl" --gen-length 4 --limit 20 -o "$work/tasks"
-run "$buoy" analyze "$work/tasks" -o "$work/tasks-tables"
+run "$buoy" analyze "$work/tasks" --format svg -o "$work/tasks-tables"
 "$python" -B "$root/tests/numpy/tasks.py" "$work/tasks-tables" || failed=1
 echo "== intervals"
 "$python" -B "$root/tests/numpy/intervals.py" "$work/tasks-tables" || failed=1

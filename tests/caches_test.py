@@ -216,4 +216,5 @@ def main():
     check_audit(buoy)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -46,7 +46,13 @@ expect 2 'dtype bf16 needs device cuda' generate -m "$work/m" --ids 1 --device c
 expect 0 'tokens +plain ms +recorded ms' bench --device cpu --tokens 16 --layers 1 --repeat 1
 expect 0 'million parameters, .* million active' bench --device cpu --tokens 16 --layers 1 --repeat 1
 expect 0 '"recorded_ms"' bench --device cpu --tokens 16 --layers 1 --repeat 1 --json
-expect 2 'the shape.s context is 8192' bench --device cpu --tokens 9000
+expect 0 'GFLOP/s .* MiB +more MiB' bench --device cpu --tokens 16 --layers 1 --repeat 1
+expect 0 'mini-mdm on cpu, 12 layers' bench --device cpu --model mini-mdm --record columns --tokens 16 --repeat 1
+expect 0 'attention .* ms = ' bench --device cpu --model mini-mdm --tokens 16 --repeat 1 --kernels
+expect 2 'the context of mini is 32768' bench --device cpu --tokens 40000
+expect 2 'the context of mini-mdm is 2048' bench --device cpu --model mini-mdm --tokens 2049
+expect 2 '--shape excludes --model' bench --model mini-mdm --shape mini
+expect 2 '--family has no effect without --model' bench --family llada
 expect 2 '--kernels has no effect with --json' bench --json --kernels
 expect 2 '--chat has no effect on --ids' generate -m "$work/m" --ids 1 --chat
 expect 2 '^buoy: --bogus is no option of generate; "buoy help generate" lists them$' generate --bogus
@@ -153,16 +159,16 @@ expect 2 'min-lift has no effect with --anchors sigma' analyze "$work/traces" --
 expect 2 'min-lift' analyze "$work/traces" --min-lift -1 -o "$work/none"
 expect 1 'is not a trace|has no array "header"|which no trace has' analyze "$goldens/llada/golden.npz" -o "$work/none"
 head -c 20000 "$work/arm.npz" >"$work/cut.npz"; expect 1 'cut.npz: ' analyze "$work/cut.npz" -o "$work/none"
-expect 0 'report.html$' study "${quick[@]}" --only drift,flow --steps 2 -o "$work/study"
-expect 0 'report.html$' study -m mini-arm --limit 2 --gen-length 6 -o "$work/whole"
+expect 0 'report.html$' study "${quick[@]}" --only drift,flow --steps 2 --format svg -o "$work/study"
+expect 0 'report.html$' study -m mini-arm --limit 2 --gen-length 6 --format svg -o "$work/whole"
 for file in claims.csv answers/run.db stress/run.db interventions/run.db figures/{claims,interventions,scores}.svg; do
   [ -s "$work/whole/$file" ] || note "study did not write $file"
 done
 grep -q 'not measured,no masked diffusion model' "$work/whole/claims.csv" || note "claims.csv does not say what is missing"
-expect 0 'report.html$' study -m mini-arm --quick --limit 1 --gen-length 4 -o "$work/look"
+expect 0 'report.html$' study -m mini-arm --quick --limit 1 --gen-length 4 --format svg -o "$work/look"
 # A folder of another study is neither mixed with nor replaced unless that is said; the same one is made again.
-expect 0 'look/report.html$' study -m mini-arm --quick --limit 1 --gen-length 4 -o "$work/look"
-other=(study -m mini-arm --only drift --limit 1 --gen-length 4 -o "$work/look")
+expect 0 'look/report.html$' study -m mini-arm --quick --limit 1 --gen-length 4 --format svg -o "$work/look"
+other=(study -m mini-arm --only drift --limit 1 --gen-length 4 --format svg -o "$work/look")
 before=$(md5sum "$work/look/report.html")
 expect 1 'look: holds results of something else: /inputs/analyses was .* --overwrite replaces it, --new writes beside it' "${other[@]}"
 [ "$before" = "$(md5sum "$work/look/report.html")" ] || note "a study was written over"
@@ -221,7 +227,7 @@ expect 2 'cache has no effect on Llama models' generate -m mini-arm --ids 5 --ge
 expect 2 'cache dual computes some rows only, and a trace needs whole passes' trace --cache dual -p x --gen-length 2 -o "$work/none.npz"
 expect 2 'and recording needs whole passes' eval --trace --cache dual -m mini-mdm "${quick[@]}" -o "$work/none"
 expect 0 'mini-mdm \(dual cache, approximate\)' eval --cache dual -m mini-mdm "${quick[@]}" -o "$work/cached"
-audit=(audit --cache none,dual -m mini-mdm --limit 2 --gen-length 8 --block-length 4)
+audit=(audit --cache none,dual -m mini-mdm --limit 2 --passages 1 --gen-length 8 --block-length 4)
 expect 0 'none +1?[0-9.]+ .* 100.0 .100.0, 100.0. ' "${audit[@]}" -o "$work/audit"
 for file in report.html audit.csv audit_steps.csv audit.json questions.jsonl figures/pareto.svg made.json; do
   [ -s "$work/audit/$file" ] || note "audit did not write $file"
@@ -232,8 +238,8 @@ first=$(sed -n 2p "$work/audit/questions.jsonl" | md5sum)
 expect 0 'report.html$' "${audit[@]}" -o "$work/audit"
 [ "$(sed -n 2p "$work/audit/questions.jsonl" | md5sum)" = "$first" ] || note "audit did not keep a finished question"
 [ "$(wc -l <"$work/audit/questions.jsonl")" = 3 ] || note "audit did not finish a question that was cut short"
-expect 1 'holds results of something else' audit --cache prefix -m mini-mdm --limit 2 --gen-length 8 --block-length 4 -o "$work/audit"
-expect 0 'report.html$' audit --cache prefix -m mini-mdm --limit 2 --gen-length 8 --block-length 4 -o "$work/audit" --overwrite
+expect 1 'holds results of something else' audit --cache prefix -m mini-mdm --limit 2 --passages 1 --gen-length 8 --block-length 4 -o "$work/audit"
+expect 0 'report.html$' audit --cache prefix -m mini-mdm --limit 2 --passages 1 --gen-length 8 --block-length 4 -o "$work/audit" --overwrite
 expect 2 'expected one of none, prefix, dual, delayed' audit --cache both -o "$work/none"
 expect 2 'cache dual is given twice' audit --cache dual,dual -o "$work/none"
 expect 1 'expected a model that sees both ways' audit -m mini-arm --gen-length 8 -o "$work/none"
@@ -272,7 +278,7 @@ expect 2 'steps=4 has no effect with threshold' stress steps=2,4 --threshold 0.9
 expect 2 'stress-limit has no effect with --quick' study --quick --stress-limit 2 -o "$work/none"
 expect 2 'log-samples has no effect with --quick' study --quick --log-samples -o "$work/none"
 head -1 "$data" >"$work/one.jsonl"
-expect 0 'no stress tests: ' study -m mini-arm --data "$work/one.jsonl" --gen-length 4 -o "$work/single"
+expect 0 'no stress tests: ' study -m mini-arm --data "$work/one.jsonl" --gen-length 4 --format svg -o "$work/single"
 expect 2 'no effect without --trace' eval --only drift -o "$work/none"
 expect 0 'report.html$' eval --trace --only absorption -m mini-arm "${quick[@]}" -o "$work/traced"
 [ "$(grep -c absorb_bos "$work/traced/attention.csv")" -gt 1 ] || note "eval --trace kept nothing"

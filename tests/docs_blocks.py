@@ -2,7 +2,7 @@
 import dataclasses
 import re
 
-NOTE = re.compile(r"<!--\s*(not run|run with|output)(.*?)-->\s*$")
+NOTE = re.compile(r"<!--\s*(not run|slow|run with|output)(.*?)-->\s*$")
 HEREDOC = re.compile(r"<<\s*'?(\w+)'?")
 
 
@@ -12,7 +12,7 @@ class Block:
     line: int
     language: str
     lines: list
-    notes: dict  # "not run", "run with", "output": the text after it
+    notes: dict  # "not run", "slow", "run with", "output": the text after it
 
     @property
     def is_output(self):
@@ -22,11 +22,14 @@ class Block:
     def run_with(self):
         return self.notes.get("run with", "").lstrip(": ")
 
-    def skips(self, command):
-        """Whether the command is only checked: all are, unless the note quotes what it is about."""
-        if "not run" not in self.notes:
+    def skips(self, command, slow):
+        """Whether the command is only checked, for good or unless slow ones are asked for: all are, unless the note quotes what it is about."""
+        return self.says("not run", command) or (not slow and self.says("slow", command))
+
+    def says(self, note, command):
+        if note not in self.notes:
             return False
-        quoted = re.findall(r'"([^"]+)"', self.notes["not run"].split(": ")[0])
+        quoted = re.findall(r'"([^"]+)"', self.notes[note].split(": ")[0])
         return not quoted or any(text in command for text in quoted)
 
 

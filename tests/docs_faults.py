@@ -37,9 +37,11 @@ from …
 ```
 
 <!-- not run "items 3": why not -->
+<!-- slow "items 4" -->
 <!-- run with: --items 2 --limit 1 -->
 
     $ buoy world --items 3 -o /nowhere/at/all
+    $ buoy world --items 4 -o /nowhere/at/all
     $ buoy world --items 1 | wc -l
     1
 """

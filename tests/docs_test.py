@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every command that README.md and docs/*.md show, and compares what comes out with what they say.
 
-    docs_test.py BUOY PYTHON [DOCUMENT …]       PYTHON has NumPy; without documents: all of them
+    docs_test.py BUOY PYTHON [--slow] [DOCUMENT …]       PYTHON has NumPy; without documents: all of them
 
 What a document may hold:
     $ command               in an indented or fenced block: run by bash, in a scratch folder that looks like the source
@@ -10,7 +10,8 @@ What a document may hold:
 and, invisible to readers, one line right before a block:
     <!-- not run: why -->            the block's commands are only checked: known verb, known flags, scripts that exist
     <!-- not run "text": why -->     those of its commands that contain the text
-    <!-- run with: --limit 2 -->     flags added where the verb has them and the command does not give them
+    <!-- slow "text" -->             likewise, but with --slow they run, in ./check --all
+    <!-- run with: --limit 2 -->     flags that are added, or take the place of the command's own, where its verb has them
     <!-- output -->                  the block is what the last command or program printed
 `buoy …` between backticks is checked like a command that is not run. Links must lead somewhere; docs/README.md lists every page.
 Tables whose first column is "column" or "quantity" are compared with the CSV files that the commands wrote (docs_schema.py).
@@ -106,18 +107,21 @@ def check_only(command, verbs):
 
 
 def with_flags(command, extra, verbs):
-    """The command with those of the extra flags that its verb has and that it does not give itself."""
+    """The command with those of the extra flags that its verb has, instead of its own; its figures as SVG alone (cli_test.sh looks at the other formats)."""
     calls = calls_of_buoy(command)
-    if not extra or len(calls) != 1 or "|" in command:
+    if len(calls) != 1 or "|" in command:
         return command
     flags = verbs.flags(calls[0][:1]) or set()
-    if "--gen-length" not in flags:  # a verb that does not generate: its flags mean something else
-        return command
-    given = {re.match(r"--?[\w-]+", a)[0] for a in calls[0] if a.startswith("-")}
-    pairs = re.findall(r"(--[\w-]+) ([^-\s]\S*)", extra)
-    added = "".join(f" {flag} {value}" for flag, value in pairs if flag in flags and flag not in given)
+    # A verb that does not generate means something else by the same flags.
+    pairs = re.findall(r"(--[\w-]+) ([^-\s]\S*)", extra) if "--gen-length" in flags else []
+    if "--figures" in flags and "--format" not in command:
+        pairs.append(("--format", "svg"))
     code, hash_sign, comment = command.partition(" #")
-    return code.rstrip() + added + hash_sign + comment
+    code = code.rstrip()
+    for flag, value in pairs:
+        if flag in flags:
+            code = re.sub(rf" {flag}[ =]\S+", "", code) + f" {flag} {value}"
+    return code + hash_sign + comment
 
 
 def matches(expected, got):
@@ -133,8 +137,8 @@ def matches(expected, got):
 class Document:
     """One document's run in a scratch folder of its own."""
 
-    def __init__(self, path, scratch, environment, verbs):
-        self.path, self.scratch, self.environment, self.verbs = path, scratch, environment, verbs
+    def __init__(self, path, scratch, environment, verbs, slow=False):
+        self.path, self.scratch, self.environment, self.verbs, self.slow = path, scratch, environment, verbs, slow
         self.problems, self.ran, self.checked = [], 0, 0
         self.last_output = None
         for entry in ROOT.iterdir():
@@ -161,7 +165,7 @@ class Document:
         if block.is_output:
             self.compare(block.line, block.lines)
         elif block.language == "python":
-            if block.skips("") or not self.shell(block.line, "python", ["python3", "-B", "-c", "\n".join(block.lines)]):
+            if block.skips("", self.slow) or not self.shell(block.line, "python", ["python3", "-B", "-c", "\n".join(block.lines)]):
                 return
         elif block.language in ("", "console", "bash"):
             commands = commands_of(block)
@@ -173,7 +177,7 @@ class Document:
                     self.check(block.line + number, text)
             for command in commands:
                 line = block.line + command.first
-                if block.skips(command.text):
+                if block.skips(command.text, self.slow):
                     self.check(line, command.text)
                 elif self.check(line, command.text):
                     text = with_flags(command.text, block.run_with, self.verbs)
@@ -236,6 +240,7 @@ def self_problems(scratch, environment, verbs):
 
 
 def main(buoy, python, *names):
+    slow, names = "--slow" in names, [n for n in names if n != "--slow"]
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="buoy-docs-"))
     try:
         environment = environment_with(buoy, python, scratch)
@@ -246,7 +251,7 @@ def main(buoy, python, *names):
         for path in paths:
             folder = scratch / f"{len(documents)}-{path.stem}"
             folder.mkdir()
-            documents.append(Document(path, folder, environment, verbs))
+            documents.append(Document(path, folder, environment, verbs, slow))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(Document.run, documents))
         problems += [p for d in documents for p in d.problems]

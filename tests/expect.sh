@@ -6,12 +6,12 @@ count=0
 
 note() { printf 'FAIL %s\n' "$1"; failures=$((failures + 1)); }
 
-# expect CODE PATTERN ARGS…: the exit code, a line of output or error that matches, no control character, one line for an error
+# expect CODE PATTERN ARGS…: the exit code (the limit ends a hang, it judges no speed), a line of output or error that matches, no control character, one line for an error
 expect() {
   local code=$1 pattern=$2 output status
   shift 2
   count=$((count + 1))
-  output=$(timeout -s KILL 300 "$buoy" "$@" 2>&1 </dev/null)
+  output=$(timeout -s KILL 900 "$buoy" "$@" 2>&1 </dev/null)
   status=$?
   [ "$status" = "$code" ] || note "buoy $*: exit code $status, expected $code: $output"
   grep -qE -- "$pattern" <<<"$output" || note "buoy $*: no line like \"$pattern\" in: $output"

@@ -66,6 +66,29 @@ echo hello | "$buoy" tokenize >/dev/full 2>/dev/null && note "tokenize: exit cod
 (ulimit -s 64; "$buoy" generate --ids 1 --gen-length 2 >"$work/out" 2>&1); status=$?
 [ $status = 1 ] && grep -q 'limit of the stack' "$work/out" || note "a small stack: exit code $status, $(cat "$work/out")"
 
+# More threads than the memory has room for, said in one line.
+if [[ $buoy != *asan* ]]; then
+  (ulimit -v 6000000; "$buoy" generate --ids 1 --gen-length 2 --threads 1024 >"$work/out" 2>&1); status=$?
+  [ $status = 1 ] && grep -q 'threads is 1024, but the system starts no more than' "$work/out" || note "too many threads: exit code $status, $(cat "$work/out")"
+fi
+
+# A pipe that nobody writes into, and a link to what never ends, where a checkpoint has its files.
+for file in config.json tokenizer.json tokenizer_config.json generation_config.json model.safetensors buoy.json; do
+  rm -rf "$work/m"; cp -r "$source/models/mini-mdm" "$work/m"; chmod -R u+w "$work/m"
+  rm -f "$work/m/$file"; mkfifo "$work/m/$file"
+  count=$((count + 1))
+  timeout 60 "$buoy" study -m "$work/m" --quick --limit 1 -o "$work/none" >"$work/out" 2>&1; status=$?
+  [ $status = 1 ] && grep -q "$file: is not a regular file" "$work/out" || note "a pipe as $file: exit code $status, $(tail -1 "$work/out")"
+  rm "$work/m/$file"; ln -s /dev/zero "$work/m/$file"
+  timeout 60 "$buoy" study -m "$work/m" --quick --limit 1 -o "$work/none" >"$work/out" 2>&1; status=$?
+  [ $status = 1 ] && grep -q "$file: is not a regular file" "$work/out" || note "a device as $file: exit code $status, $(tail -1 "$work/out")"
+done
+rm -rf "$work/m" "$work/none"
+mkdir "$work/run.pipe"; mkfifo "$work/run.pipe/run.db"
+count=$((count + 1))
+timeout 60 "$buoy" inspect "$work/run.pipe" >"$work/out" 2>&1; status=$?
+[ $status = 1 ] && grep -q "run.db: is not a regular file" "$work/out" || note "a pipe as run.db: exit code $status, $(tail -1 "$work/out")"
+
 # A database whose table is a view that never ends.
 if command -v sqlite3 >/dev/null; then
   echo '{"id": "a", "title": "t", "text": "x"}' >"$work/docs.jsonl"

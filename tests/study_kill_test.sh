@@ -3,7 +3,7 @@
 # usage: study_kill_test.sh BUOY
 set -euo pipefail
 buoy=$1
-items=24
+items=20
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -11,13 +11,13 @@ trap 'rm -rf "$work"' EXIT
 run() {  # OUTPUT [flags]
   local output=$1
   shift
-  exec "$buoy" study --model mini-arm --only drift --limit $items --gen-length 8 --batch-size 2 "$@" -o "$output" >"$output.log" 2>&1
+  exec "$buoy" study --model mini-arm --only drift --format svg --limit $items --gen-length 8 --batch-size 2 "$@" -o "$output" >"$output.log" 2>&1
 }
 traces() { find "$work/broken/traces" -name '*.npz' 2>/dev/null | wc -l; }
 
 (run "$work/whole")
 [ ! -e "$work/whole/traces" ] || { echo "FAIL: the traces stayed"; exit 1; }
-kills=3
+kills=2
 before=0
 for kill in $(seq $kills); do
   (run "$work/broken") &
@@ -38,6 +38,7 @@ for file in "$work"/whole/*.csv; do
 done
 [ ! -e "$work/broken/traces" ] || { echo "FAIL: the traces stayed"; exit 1; }
 
+items=5
 # Kept traces are taken over. A study of other settings, of other answers or of other gold passages is refused by name, and replaced where that is
 # said; then nothing of the old one is taken over.
 cp "$root/data/micro_test.jsonl" "$work/data.jsonl"

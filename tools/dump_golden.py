@@ -42,9 +42,13 @@ class AttentionRecorder:
         return weights @ v
 
 
-def llada_generate(forward, prompt, mask, steps, length, block, cfg):
-    """LLaDA's sampler at temperature 0, low_confidence, after the public generate.py."""
+def llada_generate(forward, prompt, mask, steps, length, block, cfg, rank=None):
+    """LLaDA's sampler at temperature 0, low_confidence, after the public generate.py: tokens, and the step that wrote each.
+
+    `rank`: the type in which confidences are ranked, the leftmost of equals first. None: as the public code does, in that of the
+    logits, with topk's own choice among equals."""
     x = torch.cat([prompt, torch.full((length,), mask)])
+    order = torch.full((length,), -1)
     start, per_block = len(prompt), steps // (length // block)
     for b in range(length // block):
         end = start + (b + 1) * block
@@ -57,11 +61,18 @@ def llada_generate(forward, prompt, mask, steps, length, block, cfg):
                 unconditional = forward(blank)
                 logits = unconditional + (cfg + 1) * (logits - unconditional)
             best = logits.argmax(-1)
-            confidence = torch.softmax(logits, -1).gather(-1, best[:, None])[:, 0]
+            probabilities = torch.softmax(logits if rank is None else logits.double(), -1)
+            confidence = probabilities.gather(-1, best[:, None])[:, 0]
+            confidence = confidence if rank is None else confidence.to(rank)
             confidence[(x != mask) | (torch.arange(len(x)) >= end)] = -torch.inf
-            take = confidence.topk(masks // per_block + (i < masks % per_block)).indices
+            quota = masks // per_block + (i < masks % per_block)
+            if rank is None:
+                take = confidence.topk(quota).indices
+            else:
+                take = confidence.argsort(descending=True, stable=True)[:quota]
             x[take] = best[take]
-    return x
+            order[take - start] = b * per_block + i
+    return x, order
 
 
 def golden_of_llada(forward, ids, prompt, mask):
@@ -70,8 +81,10 @@ def golden_of_llada(forward, ids, prompt, mask):
         arrays["logits"] = forward(ids)
     arrays["attentions"] = torch.stack(recorder.attentions)
     for steps, length, block, cfg in ((8, 16, 16, 0.0), (8, 16, 8, 0.0), (16, 16, 4, 0.0), (8, 16, 8, 1.5)):
-        name = f"gen_s{steps}_g{length}_b{block}_cfg{cfg}"
-        arrays[name] = llada_generate(forward, prompt, mask, steps, length, block, cfg)
+        name, settings = f"s{steps}_g{length}_b{block}_cfg{cfg}", (forward, prompt, mask, steps, length, block, cfg)
+        arrays[f"gen_{name}"] = llada_generate(*settings)[0]
+        for kind, rank in (("f64", torch.float64), ("f32", torch.float32), ("bf16", torch.bfloat16)):
+            arrays[f"order_{kind}_{name}"] = llada_generate(*settings, rank)[1]
     return arrays
 
 
@@ -84,7 +97,10 @@ def golden_of_dream(model, ids, prompt):
         made = model.diffusion_generate(prompt[None], max_new_tokens=16, steps=steps, temperature=0.0, alg=algorithm,
                                         eps=1e-3, output_history=True, return_dict_in_generate=True)
         arrays[f"gen_{algorithm}_s{steps}_g16"] = made.sequences[0]
-        arrays[f"hist_{algorithm}_s{steps}_g16"] = torch.stack([h[0] for h in made.history])
+        history = torch.stack([h[0] for h in made.history])
+        arrays[f"hist_{algorithm}_s{steps}_g16"] = history
+        open_at = (history[:, len(prompt):] == model.config.mask_token_id).sum(0)  # masks are filled once
+        arrays[f"order_{algorithm}_s{steps}_g16"] = torch.where(open_at < len(history), open_at, -1)
     return arrays
 
 

@@ -35,7 +35,8 @@ class Shards:
             self.ready.put([x.pin_memory() for x in record] if self.device == "cuda" else record)
 
     def next(self):
+        """tokens, flags, starts in host memory, pinned where there is a card."""
         began = time.time()
         record = self.ready.get()
         self.waited += time.time() - began
-        return [x.to(self.device, non_blocking=True) for x in record]
+        return record

@@ -1,181 +1,83 @@
-// buoy bench: times passes of a random-weight model of a named shape, plain and recorded.
+// buoy bench: times passes of a random-weight model of a named shape, or of a checkpoint, plain and recorded.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
-#include <numeric>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "apps/cli/bench_pass.h"
 #include "apps/cli/environment.h"
 #include "apps/cli/model_flags.h"
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
-#include "buoy/base/random.h"
 #include "buoy/compute/timed_backend.h"
 #include "buoy/io/json.h"
-#include "buoy/model/memory.h"
 #include "buoy/model/random_model.h"
 
 namespace buoy {
 namespace {
 
 struct BenchFlags {
-  ModelFlags device;
-  std::string shape = "mini";
+  ModelFlags model{.model = ""};  // empty: a shape
+  std::string shape = "mini", record = "all";
   std::vector<Index> tokens = {512};
   Index layers = 0;  // 0: all of the shape's
   Index read = 0;    // rows whose logits are read; 0: all
   int repeat = 5;
   bool kernels = false, json = false;
+
+  BenchRecord recorded() const {
+    return record == "columns" ? BenchRecord::kColumns : BenchRecord::kEverything;
+  }
 };
 
-// Column sums of all rows, row statistics of the last 32, means of queries against keys.
-class RecordingTap : public Tap {
- public:
-  explicit RecordingTap(Index tokens) {
-    request_.query_groups.assign(static_cast<std::size_t>(tokens), 0);
-    request_.group_count = 1;
-    for (Index r = 0; r < std::min<Index>(32, tokens); ++r) request_.rows.push_back(tokens - 1 - r);
-    request_.qk_means = true;
-  }
-  Plan plan(Index, Index) override { return {.request = &request_}; }
-  Next measured(Index, Index, const AttentionStats& stats) override {
-    total += stats.column_sums[0];
-    return Next::kGoOn;
-  }
-  bool may_ask_again() const override { return false; }
-  double total = 0;
+// What is timed: a checkpoint, or random weights in a shape.
+struct BenchModel {
+  std::string name;
+  std::unique_ptr<RandomWeights> weights;
+  std::unique_ptr<LoadedModel> loaded;
+  std::unique_ptr<Backend> own_backend;
+  std::unique_ptr<Model> own_model;
+  ModelConfig config;
 
- private:
-  AttentionRequest request_;
-};
-
-double seconds_of(Backend& backend, const auto& body) {
-  backend.synchronize();
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  backend.synchronize();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// One sequence of random tokens with the rows that are read: the last ones.
-struct Pass {
-  std::vector<TokenId> ids;
-  std::vector<Index> rows;
-
-  Pass(const ModelConfig& config, Index tokens, Index read) {
-    for (Index i = 0; i < tokens; ++i) {
-      ids.push_back(static_cast<TokenId>(uniform({.seed = 5}, static_cast<std::uint64_t>(i)) *
-                                         static_cast<double>(config.V)));
+  explicit BenchModel(const BenchFlags& flags) {
+    if (!flags.model.model.empty()) {
+      loaded = std::make_unique<LoadedModel>(flags.model.settings(), print_warning);
+      name = loaded->name();
+      config = loaded->config();
+      return;
     }
-    rows.resize(static_cast<std::size_t>(read == 0 ? tokens : std::min(read, tokens)));
-    std::iota(rows.begin(), rows.end(), tokens - std::ssize(rows));
+    name = flags.shape;
+    config = make_shape(flags.shape);
+    if (flags.layers > 0) config.L = flags.layers;
+    if (config.experts) config.experts->layers.resize(static_cast<std::size_t>(config.L), true);
+    if (config.ssd) config.ssd->layers.resize(static_cast<std::size_t>(config.L), true);
   }
-  void run(const Model& model, Tap* tap) const {
-    const ForwardSequence sequence{.ids = ids, .read_rows = rows};
-    model.forward({&sequence, 1}, tap);
+  // Once lengths were checked: the weights of large shapes take a while.
+  void make(const BenchFlags& flags) {
+    if (loaded) return;
+    own_backend = make_backend(flags.model.device_settings(), 0, Widen::kOnce, print_warning);
+    weights = std::make_unique<RandomWeights>(config);
+    own_model = on(*own_backend, flags);
   }
+  std::unique_ptr<Model> on(Backend& other, const BenchFlags& flags) const {
+    if (loaded) return load_model(loaded->directory(), other, {}, flags.model.family);
+    const auto find = [this](std::string_view tensor) { return weights->find(tensor); };
+    return std::make_unique<Transformer>(config, find, other);
+  }
+  const Model& model() const { return loaded ? loaded->model() : *own_model; }
+  Backend& backend() const { return model().backend(); }
 };
 
-struct Measured {
-  double median = 0, best = 0;  // seconds
-  Index peak = 0;               // bytes
-};
-
-enum class Record { kNothing, kEverything };
-
-Measured measure(const Model& model, const Pass& pass, Record record, int repeat) {
-  Backend& backend = model.backend();
-  std::vector<double> times;
-  for (int i = 0; i < repeat + 2; ++i) {  // two to warm up
+void print_kernels(const BenchModel& subject, const BenchFlags& flags, const BenchPass& pass) {
+  for (const BenchRecord record : {BenchRecord::kNothing, flags.recorded()}) {
     stop_if_interrupted();
-    RecordingTap tap(std::ssize(pass.ids));
-    if (i == 2) backend.take_peak_bytes();
-    const double time =
-        seconds_of(backend, [&] { pass.run(model, record == Record::kNothing ? nullptr : &tap); });
-    if (i >= 2) times.push_back(time);
-  }
-  std::ranges::sort(times);
-  return {times[times.size() / 2], times.front(), backend.take_peak_bytes()};
-}
-
-// Multiplications and additions of a pass, two each. Queries that do not see all keys see about half of them.
-struct Operations {
-  double products = 0;   // of the weights that a token goes through
-  double attention = 0;  // of queries, keys and values
-  double all() const { return products + attention; }
-};
-
-Operations operations(const ModelConfig& c, Index tokens, Index read) {
-  const auto N = static_cast<double>(tokens),
-             R = static_cast<double>(read == 0 ? tokens : std::min(read, tokens));
-  const auto width = static_cast<double>(c.E), Q = static_cast<double>(c.H * c.D),
-             KV = static_cast<double>(c.Hkv * c.D);
-  double before = 0, attention = 0, after = 0;
-  for (Index l = 0; l < c.L; ++l) {  // of the last layer only the rows that are read
-    const bool ssd = c.layer(l).mixer == MixerKind::kSsd;
-    const auto S = static_cast<double>(ssd ? c.H * c.ssd->n : 0);
-    before += N * width * (Q + 2 * (ssd ? S : KV));
-    // A state is written and read both ways, apart from what is close by.
-    attention +=
-        ssd ? 4 * N * S * static_cast<double>(c.D) : 2 * N * N * Q * (c.mask == Mask::kFull ? 1 : 0.5);
-    double feed = 3 * width * static_cast<double>(c.mlp(l));
-    if (c.layer(l).feed_forward == FeedForwardKind::kExperts) {
-      const ExpertShape& e = *c.experts;
-      feed = width * static_cast<double>(e.count + 3 * (e.rule.active * e.F + e.shared_F));
-    }
-    after += (l + 1 == c.L ? R : N) * (Q * width + feed);
-  }
-  return {2 * (before + after + R * width * static_cast<double>(c.V)), 2 * attention};
-}
-
-// All parameters, and those that one token goes through.
-std::pair<double, double> parameters(const ModelConfig& config) {
-  WeightReport report;
-  for (const ExpectedTensor& tensor : expected_tensors(config))
-    report.parameters += element_count(tensor.shape);
-  return {static_cast<double>(report.parameters),
-          static_cast<double>(estimate_memory(config, report, 0).active_parameters)};
-}
-
-// The rate of one large square product on this device: what a pass of products alone could reach.
-double product_rate(Backend& backend, Index size) {
-  std::vector<std::uint16_t> noise(static_cast<std::size_t>(size * size));
-  for (std::size_t i = 0; i < noise.size(); ++i) {
-    noise[i] = static_cast<std::uint16_t>(0x3d00 + 0x8000 * (i * 2654435761u >> 31 & 1) + i % 251);
-  }
-  const TensorView view{DType::kBf16, {size, size}, std::as_bytes(std::span(noise))};
-  const auto linear = backend.make_linear({{view}}, {});
-  const Tensor x = backend.allocate_activations(size, size), y = backend.allocate_activations(size, size);
-  std::vector<float> values(noise.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(static_cast<std::int32_t>(i * 2246822519u)) * 0x1p-31f;
-  }
-  backend.upload(values, x);
-  backend.linear(x, *linear, Store::kOverwrite, y);
-  double best = 0;
-  for (int i = 0; i < 8; ++i) {
-    const double time = seconds_of(backend, [&] { backend.linear(x, *linear, Store::kOverwrite, y); });
-    best = std::max(best, 2.0 * static_cast<double>(size * size * size) / time);
-  }
-  return best;
-}
-
-void print_kernels(const ModelConfig& config, const RandomWeights& weights, Backend& backend,
-                   const Pass& pass) {
-  for (const Record record : {Record::kNothing, Record::kEverything}) {
-    stop_if_interrupted();
-    TimedBackend timed(backend);
-    const Transformer model(
-        config, [&](std::string_view name) { return weights.find(name); }, timed);
-    RecordingTap tap(std::ssize(pass.ids));
-    Tap* watching = record == Record::kNothing ? nullptr : &tap;
-    pass.run(model, watching);
+    TimedBackend timed(subject.backend());
+    const std::unique_ptr<Model> model = subject.on(timed, flags);
+    pass.run(*model, record);
     const auto warm = timed.costs();
-    pass.run(model, watching);
-    std::printf("%s, N = %zu:\n", record == Record::kNothing ? "plain" : "recorded", pass.ids.size());
+    pass.run(*model, record);
+    std::printf("%s, N = %zu:\n", record == BenchRecord::kNothing ? "plain" : "recorded", pass.ids.size());
     for (const auto& [name, cost] : timed.costs()) {
       const auto before = warm.find(name);
       const double ms = 1e3 * (cost.seconds - (before == warm.end() ? 0 : before->second.seconds));
@@ -185,71 +87,96 @@ void print_kernels(const ModelConfig& config, const RandomWeights& weights, Back
   }
 }
 
-Json as_json(Index tokens, const Measured& plain, const Measured& recorded, const Operations& work,
-             double peak) {
-  return {{"tokens", tokens},
-          {"plain_ms", 1e3 * plain.median},
-          {"recorded_ms", 1e3 * recorded.median},
-          {"plain_best_ms", 1e3 * plain.best},
-          {"recorded_best_ms", 1e3 * recorded.best},
-          {"tflops", work.all() / plain.median / 1e12},
-          {"share_of_peak", work.all() / plain.median / peak},
-          {"products_ms", 1e3 * work.products / peak},
-          {"plain_bytes", plain.peak},
-          {"recorded_bytes", recorded.peak}};
+struct BenchRow {
+  Index tokens;
+  BenchTime plain, recorded;
+  BenchOperations work;
+  double rate;  // of one large product
+
+  double done() const { return work.all() / plain.median; }  // operations a second
+};
+
+Json as_json(const BenchRow& row) {
+  const auto bytes = [](const std::optional<Index>& peak) { return peak ? Json(*peak) : Json(); };
+  return {{"tokens", row.tokens},
+          {"plain_ms", 1e3 * row.plain.median},
+          {"recorded_ms", 1e3 * row.recorded.median},
+          {"plain_best_ms", 1e3 * row.plain.best},
+          {"recorded_best_ms", 1e3 * row.recorded.best},
+          {"tflops", row.done() / 1e12},
+          {"share_of_peak", row.done() / row.rate},
+          {"products_ms", 1e3 * row.work.products / row.rate},
+          {"plain_bytes", bytes(row.plain.peak)},
+          {"recorded_bytes", bytes(row.recorded.peak)}};
 }
 
-void print_row(Index tokens, const Measured& plain, const Measured& recorded, const Operations& work,
-               double peak) {
-  const auto mib = [](Index bytes) { return static_cast<double>(bytes) / 0x1p20; };
-  std::printf("%7lld %11.2f %11.2f %6.1f %% %9.2f %6.1f %% %10.2f %10.0f %9.1f\n",
-              static_cast<long long>(tokens), 1e3 * plain.median, 1e3 * recorded.median,
-              100 * (recorded.median / plain.median - 1), work.all() / plain.median / 1e12,
-              100 * work.all() / plain.median / peak, plain.median * peak / work.products, mib(plain.peak),
-              mib(recorded.peak - plain.peak));
+// Cards are counted in thousands of what processors are.
+struct RateUnit {
+  const char* name;
+  double size;
+};
+
+RateUnit unit_of(const Backend& backend) {
+  return backend.name().starts_with("cuda") ? RateUnit{"TFLOP/s", 1e12} : RateUnit{"GFLOP/s", 1e9};
+}
+
+void print_row(const BenchRow& row, const RateUnit& unit) {
+  const auto mib = [](double bytes) { return fmt::format("{:.1f}", bytes / 0x1p20); };
+  const auto& plain = row.plain.peak;
+  const auto& recorded = row.recorded.peak;
+  const std::string held = plain ? mib(static_cast<double>(*plain)) : "-",
+                    more = plain && recorded ? mib(static_cast<double>(*recorded - *plain)) : "-";
+  std::printf("%7lld %11.2f %11.2f %6.1f %% %9.2f %6.1f %% %10.2f %10s %9s\n",
+              static_cast<long long>(row.tokens), 1e3 * row.plain.median, 1e3 * row.recorded.median,
+              100 * (row.recorded.median / row.plain.median - 1), row.done() / unit.size,
+              100 * row.done() / row.rate, row.plain.median * row.rate / row.work.products, held.c_str(),
+              more.c_str());
   std::fflush(stdout);
 }
 
+void print_heading(const BenchModel& subject, const BenchFlags& flags, double rate) {
+  const RateUnit unit = unit_of(subject.backend());
+  std::printf("%s on %s, %lld layers, logits of %s; one large product runs at %.1f %s\n",
+              for_output(subject.name).c_str(), std::string(subject.backend().name()).c_str(),
+              static_cast<long long>(subject.config.L),
+              flags.read == 0 ? "all rows" : fmt::format("{} rows", flags.read).c_str(), rate / unit.size,
+              unit.name);
+  const auto [all, active] = count_parameters(subject.config);
+  std::printf("%.1f million parameters, %.1f million active\n", all / 1e6, active / 1e6);
+  std::printf("%7s %11s %11s %8s %9s %8s %10s %10s %9s\n", "tokens", "plain ms", "recorded ms", "adds",
+              unit.name, "of peak", "÷ products", "MiB", "more MiB");
+}
+
 void bench_command(const BenchFlags& options) {
-  ModelConfig config = make_shape(options.shape);
-  if (options.layers > 0) config.L = options.layers;
-  if (config.experts) config.experts->layers.resize(static_cast<std::size_t>(config.L), true);
-  if (config.ssd) config.ssd->layers.resize(static_cast<std::size_t>(config.L), true);
+  BenchModel subject(options);
   const auto too_long = std::ranges::max(options.tokens);
-  if (too_long > config.context)
-    fail_usage("--tokens {}: the shape's context is {}", too_long, config.context);
-  const std::unique_ptr<Backend> backend =
-      make_backend(options.device.device_settings(), 0, Widen::kOnce, print_warning);
-  const RandomWeights weights(config);
-  const double peak = product_rate(*backend, backend->name().starts_with("cuda") ? 8192 : 1024);
-  const Transformer model(
-      config, [&](std::string_view name) { return weights.find(name); }, *backend);
-  if (options.json) print_note(fmt::format("{} on {}", options.shape, backend->name()));
-  if (!options.json) {
-    std::printf("%s on %s, %lld layers, logits of %s; one large product runs at %.1f TFLOP/s\n",
-                options.shape.c_str(), std::string(backend->name()).c_str(), static_cast<long long>(config.L),
-                options.read == 0 ? "all rows" : fmt::format("{} rows", options.read).c_str(), peak / 1e12);
-    const auto [all, active] = parameters(config);
-    std::printf("%.1f million parameters, %.1f million active\n", all / 1e6, active / 1e6);
-    std::printf("%7s %11s %11s %8s %9s %8s %10s %10s %9s\n", "tokens", "plain ms", "recorded ms", "adds",
-                "TFLOP/s", "of peak", "÷ products", "MiB", "more MiB");
-  }
+  if (too_long > subject.config.context)
+    fail_usage("--tokens {}: the context of {} is {}", too_long, for_output(subject.name),
+               subject.config.context);
+  subject.make(options);
+  const double rate = product_rate(subject.backend());
+  if (options.json) print_note(fmt::format("{} on {}", subject.name, subject.backend().name()));
+  if (!options.json) print_heading(subject, options, rate);
+  BenchMemory memory(subject.model());
   Json rows = Json::array();
   for (const Index tokens : options.tokens) {
-    const Pass pass(config, tokens, options.read);
-    const Measured plain = measure(model, pass, Record::kNothing, options.repeat);
-    const Measured recorded = measure(model, pass, Record::kEverything, options.repeat);
-    const Operations work = operations(config, tokens, options.read);
+    const BenchPass pass(subject.config, tokens, options.read);
+    const BenchRow row{
+        .tokens = tokens,
+        .plain = time_passes(subject.model(), pass, BenchRecord::kNothing, options.repeat, memory),
+        .recorded = time_passes(subject.model(), pass, options.recorded(), options.repeat, memory),
+        .work = count_operations(subject.config, tokens, options.read),
+        .rate = rate};
     if (options.json) {
-      rows.push_back(as_json(tokens, plain, recorded, work, peak));
+      rows.push_back(as_json(row));
     } else {
-      print_row(tokens, plain, recorded, work, peak);
+      print_row(row, unit_of(subject.backend()));
     }
   }
   if (options.json) std::printf("%s\n", rows.dump(2).c_str());
   if (!options.kernels) return;
   for (const Index tokens : options.tokens) {
-    print_kernels(config, weights, *backend, Pass(config, tokens, options.read));
+    print_kernels(subject, options, BenchPass(subject.config, tokens, options.read));
   }
 }
 
@@ -257,29 +184,45 @@ void bench_command(const BenchFlags& options) {
 
 void add_bench(Command& command) {
   auto options = std::make_shared<BenchFlags>();
-  Verb verb = command.verb("bench", "Time a random-weight model of a named shape, plain and recorded");
-  options->device.add_device_to(verb);
-  verb.option("--shape", &options->shape, "Whose sizes").choices(shape_names());
+  Verb verb = command.verb("bench", "Time a random-weight model of a named shape, or a checkpoint");
+  options->model.add_to(verb);
+  verb.explain("--model", "Checkpoint directory, bundled model or Hub name to time instead of a shape");
+  verb.option("--shape", &options->shape, "Whose sizes; mini is that of the bundled models")
+      .choices(shape_names())
+      .excludes("--model");
   verb.option("--tokens", &options->tokens, "Lengths of the sequence, separated by commas")
       .split_at(',')
       .at_least(1);
-  verb.option("--layers", &options->layers, "Layers; default those of the shape").at_least(1).hide_default();
+  verb.option("--layers", &options->layers, "Layers; default those of the shape")
+      .at_least(1)
+      .hide_default()
+      .excludes("--model");
   verb.option("--read-rows", &options->read, "Rows whose logits are read; default all")
       .at_least(1)
       .hide_default();
+  verb.option("--record", &options->record,
+              "What the recorded passes record: columns (column sums per head and layer), or all")
+      .choices({"columns", "all"});
   verb.option("--repeat", &options->repeat, "Timed passes; the median counts").between(1, 100000);
   verb.flag("--kernels", &options->kernels, "Add the cost of every operation, run one at a time");
   verb.flag("--json", &options->json, "The table as JSON");
   verb.footer(
-      "Recorded: column sums per head and layer, row statistics of 32 rows, means of queries against keys.\n"
-      "\"÷ products\": times what the products of the active parameters would take at the rate of one large\n"
-      "product. Memory is above the weights; \"more\" is what recording adds.\n\n"
+      "Recorded: column sums per head and layer; with --record all also row statistics of 32 rows and means\n"
+      "of queries against keys. \"÷ products\": times what the products of the active parameters would take "
+      "at\n"
+      "the rate of one large product. MiB is the most that a pass holds above the weights, on the cpu as "
+      "the\n"
+      "system counts it for the process, to one or two; \"more\" is what recording adds. Give lengths from\n"
+      "short to long: what a pass keeps for the next one counts there too.\n\n"
       "Examples:\n"
       "  buoy bench\n"
+      "  buoy bench --model mini-mdm --record columns --tokens 256,512,1024\n"
       "  buoy bench --shape llada-8b --device cuda --dtype bf16 --tokens 1024,2048,4096 --kernels\n"
       "  buoy bench --shape llada2-mini --device cuda --dtype bf16 --tokens 2048\n");
-  verb.runs([options] {
+  verb.runs([options, verb]() mutable {
     if (options->json && options->kernels) fail_usage("--kernels has no effect with --json");
+    if (verb.given("--family") && !verb.given("--model"))
+      fail_usage("--family has no effect without --model");
     stoppable("the table is not complete", [&] { bench_command(*options); });
   });
 }

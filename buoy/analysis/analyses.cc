@@ -91,7 +91,8 @@ constexpr std::array<Analysis, 12> kAnalyses = {{
      "Profiles of two tasks that differ more than reshuffled samples do mean that anchors follow the task.",
      profile},
     {"experts", "Which experts do tokens go to?",
-     "In a model with experts a router sends every token through a few of many; this says how evenly they are "
+     "In a model with experts a router sends every token through a few of many; this says how evenly they "
+     "are "
      "used, and whether a token keeps its experts from one step to the next, 1 meaning all of them and 0 as "
      "many as chance. "
      "Masks and words stand apart, and so does the step at which a mask becomes a word.",

@@ -1,5 +1,6 @@
 #include "buoy/base/thread_pool.h"
 
+#include <system_error>
 #include <utility>
 
 #include <sched.h>
@@ -30,6 +31,14 @@ T wait_while_equal(std::atomic<T>& value, T old) {
   return value.load(std::memory_order_acquire);
 }
 
+void end_workers(std::atomic<bool>& stop, std::atomic<std::uint32_t>& round,
+                 std::vector<std::thread>& workers) {
+  stop.store(true);
+  round.fetch_add(1);
+  round.notify_all();
+  for (std::thread& worker : workers) worker.join();
+}
+
 }  // namespace
 
 int available_threads() {
@@ -45,14 +54,17 @@ int available_threads() {
 ThreadPool::ThreadPool(int threads) {
   if (threads < 1) fail_usage("threads is {}, expected at least 1", threads);
   workers_.reserve(static_cast<std::size_t>(threads - 1));
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& e) {  // a limit of the system: those that were started must end first
+    const std::size_t started = workers_.size() + 1;
+    end_workers(stop_, round_, workers_);
+    fail("threads is {}, but the system starts no more than {}: {}", threads, started, e.code().message());
+  }
 }
 
 ThreadPool::~ThreadPool() {
-  stop_.store(true);
-  round_.fetch_add(1);
-  round_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  end_workers(stop_, round_, workers_);
 }
 
 void ThreadPool::run(Index tasks, const std::function<void(Index, int)>& body) {

@@ -28,7 +28,8 @@ void LineReader::Close::operator()(gzFile_s* file) const {
 
 LineReader::LineReader(const std::filesystem::path& path) : path_(path.string()) {
   // zlib hands out the bytes of a file that is not compressed as they are. It opens directories too.
-  if (!std::filesystem::is_directory(path)) file_.reset(gzopen(path.c_str(), "rb"));
+  if (std::filesystem::is_directory(path)) fail("{}: is a directory, expected a file", path_);
+  file_.reset(gzopen(path.c_str(), "rb"));
   if (!file_) fail("{}: cannot be read", path_);
   gzbuffer(file_.get(), static_cast<unsigned>(kBufferBytes));
   std::error_code unknown;

@@ -183,22 +183,56 @@ struct GoldenRun {
     compare_tokens("greedy", generate_autoregressive(model, {{prompt}}, options)[0].tokens, want);
   }
 
+  // Steps at which the generated positions were written; names the first that was written at another.
+  void compare_order(const std::string& name, const Generation& made) {
+    const NpyArray& array = *find(name);
+    const std::vector<Index> got = made.commit_step, want = array.as_integers();
+    if (array.shape != Shape{std::ssize(got)}) {
+      fail("{}: \"{}\" is {}, expected {}", place, name, to_string(array.shape),
+           to_string(Shape{std::ssize(got)}));
+    }
+    Index equal = 0, first = -1;
+    for (Index i = 0; i < std::ssize(got); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (got[at] == want[at]) {
+        ++equal;
+      } else if (first < 0 || want[at] < want[static_cast<std::size_t>(first)]) {
+        first = i;
+      }
+    }
+    std::string measured = fmt::format("{} of {} positions written at the same step", equal, got.size());
+    if (first >= 0) {
+      measured += fmt::format(", position {} at {}, expected {}", first, got[static_cast<std::size_t>(first)],
+                              want[static_cast<std::size_t>(first)]);
+    }
+    checks.push_back({name, measured, first < 0});
+  }
+
+  void compare_generation(const std::string& name, const GoldenName& g, const Generation& made) {
+    if (g.head == "order") return compare_order(name, made);
+    compare_tokens(name, made.tokens, tokens(name));
+  }
+
   // Each returns false when the name is no generation of that sampler.
   bool check_llada(const std::string& name, const GoldenName& g, LladaQuota quota) {
-    if (g.head != "gen" || !g.words.empty() || !g.is_made_of("s g b cfg")) return false;
+    const std::vector<std::string> types = confidence_type_names();
+    const bool order = g.head == "order" && std::ranges::find(types, g.words) != types.end();
+    const bool gen = g.head == "gen" && g.words.empty();
+    if ((!order && !gen) || !g.is_made_of("s g b cfg")) return false;
     const LladaOptions options{.gen_length = g.count("g"),
                                .steps = g.count("s"),
                                .block_length = g.count("b"),
                                .quota = quota,
+                               .confidence = order ? parse_confidence_type(g.words) : ConfidenceType::kF64,
                                .cfg_scale = g.numbers.at("cfg")};
-    compare_tokens(name, generate_llada(model, {{tokens("prompt_ids")}}, options)[0].tokens, tokens(name));
+    compare_generation(name, g, generate_llada(model, {{tokens("prompt_ids")}}, options)[0]);
     return true;
   }
 
   // Checks the matching hist_ array too.
   bool check_dream(const std::string& name, const GoldenName& g) {
     const std::vector<std::string> known = dream_algorithm_names();
-    if (g.head != "gen" || !g.is_made_of("s g") || g.words == "origin" ||
+    if ((g.head != "gen" && g.head != "order") || !g.is_made_of("s g") || g.words == "origin" ||
         std::ranges::find(known, g.words) == known.end()) {
       return false;
     }
@@ -206,9 +240,9 @@ struct GoldenRun {
     const DreamOptions options{
         .gen_length = g.count("g"), .steps = g.count("s"), .alg = parse_dream_algorithm(g.words)};
     const auto made = generate_dream(model, {{tokens("prompt_ids")}}, options, &observer);
-    compare_tokens(name, made[0].tokens, tokens(name));
+    compare_generation(name, g, made[0]);
     const std::string hist = "hist_" + name.substr(4);
-    if (find(hist) != nullptr) compare_history(hist, observer.history);
+    if (g.head == "gen" && find(hist) != nullptr) compare_history(hist, observer.history);
     return true;
   }
 

@@ -35,7 +35,8 @@ struct GoldenCheck {
 //   model's own mask, in blocks of `block`, or as `mask` says ("full", "causal"); logits_causal [T,V];
 //   bd3lm_ids with bd3lm_logits in blocks of bd3lm_block that begin after prompt_ids; mask_id;
 //   greedy (prompt + tokens) for causal models; prompt_ids with the generations of masked ones, whose
-//   settings stand in their names (golden_name.h), and hist_… for Dream, all at temperature 0.
+//   settings stand in their names (golden_name.h), hist_… for Dream, and order_… [gen_length], the step at
+//   which each position was written, for LLaDA, A2D and Dream; all at temperature 0.
 // A file whose arrays are of another mask than this family's is compared as far as the mask goes: passes run
 // under the file's mask, generations are not compared.
 // Throws Error for a file that lacks input_ids, has arrays of the wrong shape, or arrays it does not know.

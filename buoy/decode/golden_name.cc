@@ -30,6 +30,8 @@ bool GoldenName::is_made_of(std::string_view required, std::string_view optional
 }
 
 std::optional<GoldenName> parse_golden_name(std::string_view name) {
+  // An algorithm, and types of numbers: words, though they end in digits.
+  constexpr std::string_view kWords[] = {"p2", "f64", "f32", "bf16"};
   const std::vector<std::string_view> parts = split_name(name, '_');
   if (parts.size() < 2) return std::nullopt;
   GoldenName made{.head = std::string(parts[0]), .words = {}, .numbers = {}};
@@ -40,7 +42,7 @@ std::optional<GoldenName> parse_golden_name(std::string_view name) {
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
     const bool whole = !letters.empty() && error == std::errc{} && end == rest.data() + rest.size();
     const bool word_place = made.numbers.empty();
-    if (whole && !(word_place && letters == "p")) {  // p2 is an algorithm
+    if (whole && !(word_place && std::ranges::find(kWords, parts[i]) != std::end(kWords))) {
       if (!made.numbers.emplace(letters, number).second) return std::nullopt;
     } else if (word_place) {
       made.words += (made.words.empty() ? "" : "_") + std::string(parts[i]);

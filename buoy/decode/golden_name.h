@@ -12,8 +12,8 @@ namespace buoy {
 
 // "gen_dynamic_s8_g20_b8_t0.6_stop167": a head, words, then letters with their numbers.
 struct GoldenName {
-  std::string head;                       // "gen", "top1", "bd3lm"
-  std::string words;                      // "dynamic", "maskgit_plus"; may be empty
+  std::string head;                       // "gen", "order", "top1", "bd3lm"
+  std::string words;                      // "dynamic", "maskgit_plus", "f32"; may be empty
   std::map<std::string, double> numbers;  // {"s", 8}, {"g", 20}, …
 
   bool has(const std::string& letters) const { return numbers.contains(letters); }

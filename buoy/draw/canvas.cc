@@ -11,6 +11,7 @@
 #include <pango/pangocairo.h>
 
 #include "buoy/base/error.h"
+#include "buoy/draw/png.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {
@@ -47,6 +48,16 @@ using FontOptions = std::unique_ptr<cairo_font_options_t, Deleter<cairo_font_opt
 cairo_status_t append_bytes(void* closure, const unsigned char* data, unsigned int length) {
   static_cast<std::string*>(closure)->append(reinterpret_cast<const char*>(data), length);
   return CAIRO_STATUS_SUCCESS;
+}
+
+// Of an image surface.
+std::string png_of(cairo_surface_t* surface) {
+  const Index rows = cairo_image_surface_get_height(surface);
+  const Index columns = cairo_image_surface_get_width(surface);
+  const Index stride = cairo_image_surface_get_stride(surface) / Index{sizeof(std::uint32_t)};
+  const auto* data = reinterpret_cast<const std::uint32_t*>(cairo_image_surface_get_data(surface));
+  check(data != nullptr, "png: cairo has no image");
+  return encode_png({data, static_cast<std::size_t>(rows * stride)}, rows, columns, stride);
 }
 
 Surface make_surface(Medium medium, Size size, std::string& bytes) {
@@ -344,7 +355,7 @@ std::string Canvas::finish() {
   s.cr.reset();
   if (status == CAIRO_STATUS_SUCCESS && s.medium == Medium::kPng) {
     cairo_surface_flush(s.surface.get());
-    status = cairo_surface_write_to_png_stream(s.surface.get(), append_bytes, &s.bytes);
+    s.bytes = png_of(s.surface.get());
   }
   cairo_surface_finish(s.surface.get());
   if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_status(s.surface.get());

@@ -8,7 +8,9 @@
 #include "buoy/engine/run_place.h"
 #include "buoy/io/file.h"
 #include "buoy/io/json.h"
+#include "buoy/io/sqlite.h"
 #include "buoy/io/test_support.h"
+#include "buoy/run/run_identity.h"
 #include "buoy/run/run_reader.h"
 
 namespace buoy {
@@ -257,6 +259,51 @@ TEST(OutputFolder, IsNeverWrittenOverSilently) {
   fs::create_directories(directory / "page");
   write_file_atomically(directory / "page" / "report.html", "mine");
   EXPECT_THROW(OutputFolder(directory / "page", "analyze", Json::object(), kRefuse), Error);
+}
+
+// Killed after a trace and a table, it goes on: both are its own and go when it is replaced, as if it had
+// never been killed.
+TEST(OutputFolder, KnowsWhatWasMadeBeforeItWasBrokenOff) {
+  using enum OutputFolder::Other;
+  const TempDir directory;
+  const fs::path out = directory / "study";
+  const auto later = [](const fs::path& file, int seconds) {
+    fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(seconds));
+  };
+  fs::create_directories(out / "traces");
+  write_file_atomically(out / "traces" / "mine.npz", "there before");
+  OutputFolder(out, "study", {{"traces", 1}}, kRefuse).begin({"traces"});
+  write_file_atomically(out / "traces" / "a.npz", "made");
+  write_file_atomically(out / "samples.csv", "made");
+  write_file_atomically(out / "notes.txt", "mine");
+  for (const char* file : {"traces/a.npz", "samples.csv", "notes.txt"}) later(out / file, -60);
+
+  OutputFolder again(out, "study", {{"traces", 1}}, kRefuse);
+  again.begin({"traces"});
+  write_file_atomically(out / "samples.csv", "made again");
+  later(out / "samples.csv", 60);
+  again.finish();
+  const Json made = read_json_file(out / "made.json");
+  EXPECT_EQ(made["files"], (Json{"samples.csv", "traces/a.npz"}));
+  EXPECT_FALSE(made.contains("before"));
+
+  OutputFolder(out, "study", {{"traces", 2}}, kReplace).begin({"traces"});
+  EXPECT_FALSE(fs::exists(out / "traces" / "a.npz"));
+  EXPECT_FALSE(fs::exists(out / "samples.csv"));
+  EXPECT_TRUE(fs::exists(out / "traces" / "mine.npz"));
+  EXPECT_TRUE(fs::exists(out / "notes.txt"));
+}
+
+// A run that was killed, or whose disk was full, before anything was in its store begins there.
+TEST(PlaceOfRun, IsAFolderWhoseStoreHoldsNothingYet) {
+  const TempDir directory;
+  RunSettings settings;
+  settings.output = directory.path();
+  RunObserver silent;
+  Database(directory / "run.db", {});
+  EXPECT_EQ(place_of_run(settings, {}, silent), directory.path());
+  Database(directory / "run.db", {}).execute("CREATE TABLE cats (name TEXT)");
+  EXPECT_THROW(place_of_run(settings, {}, silent), Error);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "buoy/base/error.h"
-#include "buoy/io/file.h"
+#include "buoy/io/plain_file.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {
@@ -58,7 +58,7 @@ fs::path choose_snapshot(const fs::path& folder) {
   const fs::path ref = folder / "refs" / "main", snapshots = folder / "snapshots";
   std::error_code ignored;
   if (fs::is_regular_file(ref, ignored)) {
-    std::string commit = read_file(ref);
+    std::string commit = read_plain_file(ref);
     commit.erase(std::ranges::find_if(commit, [](char c) { return c == '\n' || c == '\r'; }), commit.end());
     const bool plain = !commit.empty() && commit.find('/') == commit.npos && commit != "." && commit != "..";
     if (plain && is_folder(snapshots / commit)) return snapshots / commit;

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "buoy/base/error.h"
+#include "buoy/io/file.h"
 #include "buoy/io/json.h"
 #include "buoy/run/eval_table.h"
 
@@ -86,7 +87,7 @@ OwnSettings model_of_recipe(const JsonObject& object) {
 }  // namespace
 
 Recipe read_recipe(const fs::path& path) {
-  const Json json = read_json_file(path);
+  const Json json = parse_json(read_file(path), path.string());
   const JsonObject object(json, path.string());
   check_fields(object, {"about", "models", "data", "passages", "scores"});
   Recipe recipe;

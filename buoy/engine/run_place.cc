@@ -1,5 +1,7 @@
 #include "buoy/engine/run_place.h"
 
+#include <algorithm>
+
 #include "buoy/base/error.h"
 #include "buoy/base/version.h"
 #include "buoy/io/file.h"
@@ -41,6 +43,7 @@ std::string run_clash(const fs::path& folder, const RunIdentity& identity) {
     const std::string other = unknown_results(folder);
     return other.empty() ? "" : fmt::format("{}: holds {} of another run", folder.string(), other);
   }
+  if (!has_begun(folder / "run.db")) return "";
   const std::string difference = RunReader(folder).difference(identity);
   return difference.empty() ? "" : fmt::format("{}: was begun with {}", folder.string(), difference);
 }
@@ -59,6 +62,15 @@ std::string made_clash(const fs::path& folder, const Json& making) {
   return difference.empty() ? "" : fmt::format("holds results of something else: {}", difference);
 }
 
+std::vector<std::string> names_in(const Json& made, const char* key) {
+  std::vector<std::string> names;
+  if (!made.is_object() || !made.contains(key)) return names;
+  for (const Json& name : made[key]) {
+    if (name.is_string()) names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
 std::set<fs::path> files_below(const fs::path& folder) {
   std::set<fs::path> files;
   std::error_code ignored;
@@ -68,14 +80,29 @@ std::set<fs::path> files_below(const fs::path& folder) {
   return files;
 }
 
-// The files that made.json speaks of, if they are inside; the folders `own` where it speaks of none.
+// What work that was broken off left in these folders of its own: it never said what it made.
+std::set<fs::path> left_in(const fs::path& folder, const Json& made, const std::vector<std::string>& own) {
+  std::set<fs::path> left;
+  if (!made.is_object() || made.contains("files")) return left;
+  for (const fs::path& file : files_below(folder)) {
+    if (std::ranges::find(own, file.begin()->string()) != own.end()) left.insert(file);
+  }
+  for (const std::string& name : names_in(made, "before")) left.erase(name);
+  return left;
+}
+
+// The files that made.json speaks of, if they are inside; where it speaks of none, what was left in `own`.
 void remove_made(const fs::path& folder, const Json& verb, const std::vector<std::string>& own) {
   if (!fs::exists(folder / kMade)) return;
   const Json made = read_json_file(folder / kMade);
   if (!made.is_object()) return;
-  if (!made.contains("files") && made.value("verb", Json()) == verb) {
+  if (made.value("verb", Json()) == verb) {
     std::error_code ignored;
-    for (const std::string& name : own) fs::remove_all(folder / name, ignored);
+    for (const fs::path& file : left_in(folder, made, own)) {
+      for (fs::path up = file; !up.empty(); up = up.parent_path()) {  // and folders that are empty then
+        if (!fs::remove(folder / up, ignored)) break;
+      }
+    }
   }
   for (const Json& file : made.value("files", Json::array())) {
     if (!file.is_string()) continue;
@@ -121,17 +148,20 @@ OutputFolder::OutputFolder(fs::path folder, const std::string& verb, const Json&
 void OutputFolder::begin(const std::vector<std::string>& own) {
   if (replaces_) remove_made(path_, parse_json(made_, kMade)["verb"], own);
   before_ = files_below(path_);
+  before_.erase(kMade);
   if (fs::exists(path_ / kMade)) {  // what is about to be made again counts as not there
     const Json made = read_json_file(path_ / kMade);
-    for (const Json& file : made.value("files", Json::array())) {
-      if (file.is_string()) before_.erase(file.get<std::string>());
-    }
+    for (const std::string& file : names_in(made, "files")) before_.erase(file);
+    for (const fs::path& file : left_in(path_, made, own)) before_.erase(file);
   }
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) fail("{}: cannot be made a directory: {}", path_.string(), error.message());
   // At once, so that a broken one is known for what it is.
-  write_file_atomically(path_ / kMade, parse_json(made_, kMade).dump(1) + "\n");
+  Json made = parse_json(made_, kMade);
+  made["before"] = Json::array();
+  for (const fs::path& file : before_) made["before"].push_back(file.string());
+  write_file_atomically(path_ / kMade, made.dump(1) + "\n");
 }
 
 void OutputFolder::finish() const {
@@ -139,8 +169,12 @@ void OutputFolder::finish() const {
   made["buoy"] = version();
   made["commit"] = commit();
   made["files"] = Json::array();
+  // A file that was there and is newer than the beginning was made again: work that was broken off had made
+  // it.
+  const auto begun = fs::last_write_time(path_ / kMade);
   for (const fs::path& file : files_below(path_)) {
-    if (!before_.contains(file) && file != kMade) made["files"].push_back(file.string());
+    const bool kept = before_.contains(file) && fs::last_write_time(path_ / file) <= begun;
+    if (!kept && file != kMade) made["files"].push_back(file.string());
   }
   write_file_atomically(path_ / kMade, made.dump(1) + "\n");
 }

@@ -30,12 +30,12 @@ class OutputFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Makes the folder and writes down what is about to be made. With kReplace the files that were made before,
-  // and no others, are removed; of work by this verb that was broken off, which never said what it made, the
-  // folders `own` inside, which nothing else fills. Throws Error.
+  // Makes the folder and writes down what is about to be made, and what was there before. With kReplace the
+  // files that were made before, and no others, are removed; of work by this verb that was broken off, which
+  // never said what it made, what came into the folders `own` inside, which nothing else fills. Throws Error.
   void begin(const std::vector<std::string>& own = {});
 
-  // Writes down which files came. Throws Error.
+  // Writes down which files came, in work that was broken off and went on too. Throws Error.
   void finish() const;
 
  private:

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "buoy/base/error.h"
-#include "buoy/io/file.h"
+#include "buoy/io/plain_file.h"
 #include "buoy/io/json.h"
 #include "buoy/io/safetensors.h"
 
@@ -66,7 +66,7 @@ void check_shard_name(const std::string& shard, const std::string& tensor, const
 
 WeightMap read_weight_map(const fs::path& index) {
   const std::string place = index.string();
-  const Json json = parse_json_unique(read_file(index), place);
+  const Json json = parse_json_unique(read_plain_file(index), place);
   const Json* map = JsonObject(json, place).find("weight_map");
   if (map == nullptr) fail("{}: \"weight_map\" is missing", place);
   const JsonObject object(*map, place + ": \"weight_map\"");

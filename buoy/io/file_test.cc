@@ -8,6 +8,7 @@
 
 #include "buoy/io/count_syncs.h"
 #include "buoy/io/mapped_file.h"
+#include "buoy/io/plain_file.h"
 #include "buoy/io/test_support.h"
 
 namespace buoy {
@@ -34,6 +35,22 @@ TEST(File, MissingFileAndDirectoryAreNamed) {
             (dir / "no").string() + ": cannot open: No such file or directory");
   EXPECT_EQ(error_of([&] { read_file(dir.path()); }),
             dir.path().string() + ": is a directory, expected a file");
+}
+
+// An archive may hold a pipe or a link to a device where a checkpoint has its config.
+TEST(PlainFile, IsNeitherPipeNorDeviceNorEndless) {
+  const TempDir directory;
+  write_file_atomically(directory / "plain", "bytes");
+  EXPECT_EQ(read_plain_file(directory / "plain"), "bytes");
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  EXPECT_THROW(read_plain_file(directory / "pipe"), Error);
+  fs::create_symlink("/dev/zero", directory / "device");
+  EXPECT_THROW(read_plain_file(directory / "device"), Error);
+  write_file_atomically(directory / "long", "");
+  fs::resize_file(directory / "long", kMostPlainBytes + 1);  // a hole
+  EXPECT_THROW(read_plain_file(directory / "long"), Error);
+  EXPECT_THROW(read_plain_file(directory.path()), Error);
+  EXPECT_THROW(read_plain_file(directory / "nothing"), Error);
 }
 
 TEST(File, UnwritablePlacesLeaveNothingBehind) {

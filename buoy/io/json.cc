@@ -1,7 +1,7 @@
 #include "buoy/io/json.h"
 
 #include "buoy/base/error.h"
-#include "buoy/io/file.h"
+#include "buoy/io/plain_file.h"
 
 template class nlohmann::basic_json<nlohmann::ordered_map>;
 
@@ -45,7 +45,7 @@ const Json& require(const JsonObject& object, std::string_view key) {
 }  // namespace
 
 Json read_json_file(const std::filesystem::path& path) {
-  return parse_json(read_file(path), path.string());
+  return parse_json(read_plain_file(path), path.string());
 }
 
 JsonObject::JsonObject(const Json& value, std::string place) : value_(&value), place_(std::move(place)) {

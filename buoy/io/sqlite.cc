@@ -76,6 +76,9 @@ void check_path(const fs::path& path, DatabaseAccess access) {
   if (access != DatabaseAccess::kCreate && !fs::exists(path, ignored)) {
     fail("{}: no such file", path.string());
   }
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {  // a pipe would wait for ever
+    fail("{}: is not a regular file", path.string());
+  }
   const fs::path folder = fs::absolute(path, ignored).parent_path();
   if (!fs::is_directory(folder, ignored)) fail("{}: no such folder", folder.string());
   if (access != DatabaseAccess::kRead && ::access(folder.c_str(), W_OK) != 0) {

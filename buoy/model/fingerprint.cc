@@ -1,6 +1,6 @@
 #include "buoy/model/fingerprint.h"
 
-#include "buoy/io/file.h"
+#include "buoy/io/plain_file.h"
 #include "buoy/io/hash.h"
 #include "buoy/io/mapped_file.h"
 
@@ -20,7 +20,7 @@ void add_contents(Hasher& hasher, std::span<const std::byte> bytes) {
 
 std::string fingerprint_model(const std::filesystem::path& directory, const Checkpoint& checkpoint) {
   Hasher hasher;
-  hasher.add(read_file(directory / "config.json"));
+  hasher.add(read_plain_file(directory / "config.json"));
   for (const auto& [name, tensor] : checkpoint.tensors()) {
     hasher.add(name);
     hasher.add(name_of(tensor.dtype));
@@ -44,7 +44,7 @@ std::string fingerprint_tokenizer(const std::filesystem::path& directory) {
     if (!std::filesystem::exists(directory / name)) continue;
     any = true;
     hasher.add(name);
-    hasher.add(read_file(directory / name));
+    hasher.add(read_plain_file(directory / name));
   }
   return any ? hasher.hex() : "";
 }

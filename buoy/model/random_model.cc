@@ -13,7 +13,7 @@
 namespace buoy {
 namespace {
 
-// Sizes as in the published config.json files; `mini` is the bundled pair's shape and `small` fits a laptop.
+// Sizes as in the published config.json files; `mini` is the bundled pair's shape with a longer context and `small` fits a laptop.
 struct NamedShape {
   std::string_view name, model_type;
   Index L, E, H, Hkv, F, V, context;
@@ -62,8 +62,7 @@ constexpr NamedShape kShapes[] = {
      .kept_groups = 4,
      .dense_layers = 1},
     {"small", "llada", 24, 1024, 16, 16, 2816, 32000, 8192},
-    {"mini", "llada", 8, 256, 8, 8, 704, 2048, 8192},
-    {"mini-mdm", "llada", 12, 192, 6, 6, 512, 2048, 32768},
+    {"mini", "llada", 12, 192, 6, 6, 512, 2048, 32768},
     {.name = "mini-ssm",
      .model_type = "buoy_ssd_mdm",
      .L = 12,

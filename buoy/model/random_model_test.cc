@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "buoy/base/error.h"
+#include "buoy/base/testing.h"
 #include "buoy/model/weights.h"
 
 namespace buoy {
@@ -22,6 +23,17 @@ TEST(RandomModel, HasTheParametersItsNameSays) {
   EXPECT_NEAR(billions("dream-7b"), 7.62, 0.01);
   EXPECT_NEAR(billions("qwen-7b"), 7.62, 0.01);
   EXPECT_THROW(make_shape("gpt-5"), Error);
+}
+
+TEST(RandomModel, MiniHasTheBundledModelsSizes) {
+  const ModelConfig shape = make_shape("mini"), bundled = read_model_config(source_path("models/mini-mdm"));
+  EXPECT_EQ(shape.L, bundled.L);
+  EXPECT_EQ(shape.E, bundled.E);
+  EXPECT_EQ(shape.H, bundled.H);
+  EXPECT_EQ(shape.Hkv, bundled.Hkv);
+  EXPECT_EQ(shape.D, bundled.D);
+  EXPECT_EQ(shape.F, bundled.F);
+  EXPECT_EQ(shape.V, bundled.V);
 }
 
 TEST(RandomModel, GivesFiniteLogitsThatDependOnTheInput) {

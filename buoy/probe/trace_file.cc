@@ -1,4 +1,6 @@
 // Traces as npz: one named array per field, and a JSON header.
+#include "buoy/probe/trace_file.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -291,8 +293,11 @@ void write_trace(const std::filesystem::path& path, const Trace& trace) {
 }
 
 Trace read_trace(const std::filesystem::path& path) {
-  const std::string place = path.string();
-  const Arrays arrays(read_npz(path), place);
+  return trace_of_arrays(read_npz(path), path.string());
+}
+
+Trace trace_of_arrays(NpzArrays all, const std::string& place) {
+  const Arrays arrays(std::move(all), place);
   arrays.refuse_others();
   const NpyArray& header = arrays.get(kHeader);
   if (!header.is_text || header.text.size() != 1)

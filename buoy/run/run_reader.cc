@@ -144,6 +144,11 @@ std::vector<QaPassage> passages_from_json(const Json& json) {
   return passages;
 }
 
+bool has_begun(const fs::path& file) {
+  const Database database(file, {.access = DatabaseAccess::kRead});
+  return database.integer("SELECT count(*) FROM sqlite_master") > 0;
+}
+
 RunReader::RunReader(const fs::path& path)
     : database_(fs::is_directory(path) ? path / "run.db" : path, {.access = DatabaseAccess::kRead}) {
   check_run(database_);

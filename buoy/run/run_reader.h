@@ -38,6 +38,10 @@ class RunReader {
   Database database_;
 };
 
+// False for the file of a run that was ended, or whose disk was full, before the first thing was in it: a
+// database of no tables, in which the run may begin. Throws Error for what is no database.
+bool has_begun(const std::filesystem::path& file);
+
 // What the store and its readers share. Throw Error naming the file.
 void check_run(const Database& database);
 // Why the run cannot go on with this identity: "other settings: …" or "other data: …"; empty: it can.

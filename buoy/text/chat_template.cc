@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "buoy/base/error.h"
-#include "buoy/io/file.h"
+#include "buoy/io/plain_file.h"
 #include "buoy/io/json.h"
 #include "buoy/text/jinja/template.h"
 
@@ -102,7 +102,7 @@ std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& dire
   const Json config = std::filesystem::exists(config_path) ? read_json_file(config_path) : Json::object();
   const JsonObject object(config, config_path.string());
   if (std::filesystem::exists(template_path)) {
-    return parse(read_file(template_path), collect_special_tokens(object), template_path.string());
+    return parse(read_plain_file(template_path), collect_special_tokens(object), template_path.string());
   }
   const std::optional<std::string> source = find_source(object);
   if (!source) return std::nullopt;

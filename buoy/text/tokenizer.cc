@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "buoy/base/error.h"
-#include "buoy/io/file.h"
+#include "buoy/io/plain_file.h"
 #include "buoy/io/json.h"
 #include "buoy/text/tokenizer_parts.h"
 #include "buoy/text/utf8.h"
@@ -149,7 +149,7 @@ Tokenizer Tokenizer::load(const std::filesystem::path& directory) {
   const bool has_config = std::filesystem::exists(config_path);
   const Json config = has_config ? read_json_file(config_path) : Json();
   if (const std::filesystem::path path = directory / "tokenizer.json"; std::filesystem::exists(path)) {
-    const std::string text = read_file(path);
+    const std::string text = read_plain_file(path);
     std::optional<NamedJson> named;
     if (has_config) named.emplace(NamedJson{config, config_path.string()});
     return Tokenizer(std::make_unique<const Impl>(parse_tokenizer_json({text, path.string()}, named)));
@@ -158,8 +158,8 @@ Tokenizer Tokenizer::load(const std::filesystem::path& directory) {
     fail("{}: has no tokenizer.json, and no vocab.json with merges.txt", directory.string());
   }
   if (!has_config) fail("{}: is missing; vocab.json needs its tokenizer_class", config_path.string());
-  const std::string vocab = read_file(directory / "vocab.json");
-  const std::string merges = read_file(directory / "merges.txt");
+  const std::string vocab = read_plain_file(directory / "vocab.json");
+  const std::string merges = read_plain_file(directory / "merges.txt");
   return Tokenizer(std::make_unique<const Impl>(
       parse_vocab_and_merges({vocab, (directory / "vocab.json").string()},
                              {merges, (directory / "merges.txt").string()}, {config, config_path.string()})));

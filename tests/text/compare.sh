@@ -1,8 +1,8 @@
 #!/bin/sh
-# Compares a built `buoy` with the reference implementations from npm. Usage: tests/text/compare.sh path/to/buoy
+# Compares a built `buoy` with the reference implementations from npm. Usage: tests/text/compare.sh path/to/buoy [STRINGS]
 set -eu
-if [ $# -ne 1 ] || [ ! -x "$1" ]; then
-  echo "usage: compare.sh path/to/buoy" >&2
+if [ $# -lt 1 ] || [ $# -gt 2 ] || [ ! -x "$1" ]; then
+  echo "usage: compare.sh path/to/buoy [STRINGS]" >&2
   exit 2
 fi
 buoy=$(CDPATH='' cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1")
@@ -14,4 +14,4 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 node compare_templates.mjs "$buoy" "$scratch"
-node compare_tokenizers.mjs "$buoy" "$scratch"
+node compare_tokenizers.mjs "$buoy" "$scratch" ${2:+"$2"}
