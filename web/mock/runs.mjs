@@ -74,9 +74,15 @@ export function planted({
     i === 0 ? "BOS" : i >= prompt ? "Answer" : i < prompt * 0.2 ? "Query" : i < prompt * 0.55 ? "Doc1" : "Doc2",
   );
   const names = ["BOS", "Query", "Doc1", "Doc2", "Answer"];
-  const answer_mass = new Float32Array((N - prompt) * L * names.length);
-  for (let i = 0; i < (N - prompt) * L; ++i)
-    answer_mass.set(twist > 1 ? [0.5, 0.3, 0.02, 0.03, 0.15] : [0.1, 0.1, 0.5, 0.2, 0.1], i * names.length);
+  // Half of the heads look at the same word in Doc1 while they write, a quarter at another there; a model with a twist looks at BOS.
+  const answer_argmax = new Int32Array((N - prompt) * L * H),
+    doc = regions.indexOf("Doc1");
+  for (let g = 0; g < N - prompt; ++g) {
+    const same = tokens.indexOf(tokens[prompt + g], doc);
+    if (twist > 1) continue;
+    answer_argmax.fill(same, g * L * H, g * L * H + (L * H) / 2);
+    answer_argmax.fill(doc + ((same + 1 - doc) % 8), g * L * H + (L * H) / 2, g * L * H + (L * H * 3) / 4);
+  }
   const info = {
     id,
     model: "planted",
@@ -112,7 +118,8 @@ export function planted({
     received: { shape: [S, L, N], data: received },
     received_read: { shape: [S, L, N], data: received },
     received_frozen: { shape: [S, L, N], data: repeat(received.slice(0, L * N), S) },
-    answer_mass: { shape: [N - prompt, L, names.length], data: answer_mass },
+    answer_argmax: { shape: [N - prompt, L, H], data: answer_argmax },
+    answer_visible: { shape: [N - prompt], data: new Int32Array(N - prompt).fill(N) },
   };
   arrays.flow = { shape: [S, L, 5, 5], data: new Float32Array(S * L * 25) };
   if (heads_of) arrays.received_heads = { shape: [S, L, H, N], data: heads };

@@ -1,12 +1,13 @@
-// Questions over a live collection: documents added, edited and removed; answers of every model with the passage that each token drew on.
+// Questions over a live collection: documents added, edited and removed; answers of every model with the passage that each token was copied from.
 import { About, get_json, get_text, Passage, send } from "./api";
 import { Card } from "./card";
 import { button, field, h, replace, select, set_choices } from "./dom";
 import { Feed } from "./feed";
 import { reason, Run } from "./run";
 import { Store } from "./state";
+import { answer_length, is_weak, Support, support } from "./support";
 import { region_color } from "./theme";
-import { times } from "./words";
+import { percent, plural } from "./words";
 
 interface Document_ {
   id: string;
@@ -19,49 +20,6 @@ interface Asked {
   runs: string[];
   passages: Passage[];
 }
-export interface Support {
-  region: number[]; // of each answer token the passage it drew on most, as index of region_names; -1: none
-  lift: number; // mass on all passages ÷ that of even attention; NaN without passages
-}
-
-type Numbers = { shape: number[]; data: ArrayLike<number> };
-
-// docs/definitions.md, "Support of an answer": mass [G, L, R] of the rows that wrote it, visible [G] keys of each, `until` of them.
-export function support(run: Run, mass: Numbers, visible: Numbers | null, until: number): Support {
-  const [G, L, R] = mass.shape,
-    names = run.info.region_names ?? [],
-    kinds = run.info.region_kinds ?? [],
-    deep = Math.floor(L / 2),
-    n = Math.min(G, until);
-  const sizes = names.map((name) => run.info.regions.filter((r) => r === name).length),
-    passages = kinds.map((k, i) => (k === "document" ? i : -1)).filter((i) => i >= 0 && sizes[i] > 0);
-  const region: number[] = [];
-  let total = 0,
-    even = 0;
-  for (let g = 0; g < n; ++g) {
-    const sums = new Float64Array(R),
-      keys = visible?.data[g] || run.N;
-    for (let l = deep; l < L; ++l) for (let r = 0; r < R; ++r) sums[r] += mass.data[(g * L + l) * R + r] / (L - deep);
-    for (const i of passages) {
-      total += sums[i];
-      even += sizes[i] / keys;
-    }
-    // Against its size, or the longest passage would always win.
-    const best = passages.reduce((b, i) => (b < 0 || sums[i] / sizes[i] > sums[b] / sizes[b] ? i : b), -1);
-    region.push(best >= 0 && sums[best] > sizes[best] / keys ? best : -1);
-  }
-  return { region, lift: even > 0 ? total / even : NaN };
-}
-
-// How many tokens belong to the answer: those before what the regions call its tail, and before EOS.
-function answer_length(run: Run): number {
-  const first = run.info.prompt_length;
-  let n = 0;
-  while (first + n < run.N && !/^tail$/i.test(run.info.regions[first + n]) && run.info.classes[first + n] !== "eos/pad")
-    ++n;
-  return n;
-}
-
 export class AskView {
   readonly element: HTMLElement;
   private chooser = select("Collection", [], "", (collection) => this.store.set({ collection }));
@@ -182,7 +140,7 @@ export class AskView {
     const documents = await get_json<Document_[]>(this.path("/documents"));
     replace(
       this.documents,
-      h("p", { class: "soft" }, `${documents.length} documents`),
+      h("p", { class: "soft" }, plural(documents.length, "document", "documents")),
       ...documents.map((d) =>
         h(
           "article",
@@ -322,10 +280,11 @@ export class AskView {
       n = answer_length(run),
       first = run.info.prompt_length,
       names = run.info.region_names ?? [];
-    const mass =
-      run.info.state === "done" && run.has("answer_mass") ? run.array("answer_mass", () => this.draw(entry)) : null;
-    const visible = mass && run.has("answer_visible") ? run.array("answer_visible", () => this.draw(entry)) : null;
-    entry.support = mass && (visible || !run.has("answer_visible")) ? support(run, mass, visible, n) : null;
+    const held = (name: string) =>
+      run.info.state === "done" && run.has(name) ? run.array(name, () => this.draw(entry)) : null;
+    const argmax = held("answer_argmax"),
+      visible_keys = held("answer_visible");
+    entry.support = argmax && visible_keys ? support(run, argmax, visible_keys, n) : null;
     const spans = Array.from({ length: n }, (_, i) => {
       const token = run.info.tokens[first + i],
         open = token === run.mask_id() || token < 0,
@@ -336,10 +295,10 @@ export class AskView {
           class: "drawn",
           title:
             from >= 0
-              ? `drew on ${names[from]} when it was written`
+              ? `copied from ${names[from]}`
               : open
                 ? "not written yet"
-                : "drew on no passage more than evenly",
+                : "copied from no passage more than by chance",
         },
         open ? "▢" : run.piece(token),
       );
@@ -349,13 +308,12 @@ export class AskView {
       }
       return span;
     });
-    const lift = entry.support?.lift ?? NaN,
-      weak = lift < 1;
-    const verdict = !Number.isFinite(lift)
-      ? ""
-      : weak
-        ? `weak support: its rows gave the passages ${times(lift)} what even attention would`
-        : `its rows gave the passages ${times(lift)} what even attention would`;
+    const s = entry.support,
+      weak = s !== null && is_weak(s),
+      copied = s
+        ? `${percent(s.share)} of layers and heads copied its words from the passages, by chance ${percent(s.chance)}`
+        : "",
+      verdict = weak ? `weak support: ${copied}` : copied;
     replace(
       element,
       h("h3", {}, run.info.model, " ", h("small", { class: "soft" }, run.info.state === "done" ? "" : run.info.state)),
@@ -380,10 +338,11 @@ export class AskView {
           i,
           run.piece(run.info.tokens[run.info.prompt_length + i]),
           from >= 0 ? (run.info.region_names ?? [])[from] : "",
-          s ? s.lift : null,
+          s ? s.share : null,
+          s ? s.chance : null,
         ];
       }),
     );
-    return { columns: ["model", "index", "text", "drew_on", "support"], rows };
+    return { columns: ["model", "index", "text", "copied_from", "share", "chance"], rows };
   }
 }

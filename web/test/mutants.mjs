@@ -29,14 +29,8 @@ const MUTANTS = [
     "a branch that differs",
   ],
   ["layer-not-in-the-address", "state.ts", `(["step", "layer", "head"`, `(["step", "head"`, "the address reproduces"],
-  ["support-counts-every-region", "ask_view.ts", `k === "document"`, `k !== "bos"`, "a collection is written"],
-  [
-    "filter-ignores-comparison",
-    "tables_view.ts",
-    "return value >= wanted;",
-    "return true;",
-    "tables sort",
-  ],
+  ["support-counts-every-word", "support.ts", "run.info.tokens[j] === token", "true", "a collection is written"],
+  ["filter-ignores-comparison", "tables_view.ts", "return value >= wanted;", "return true;", "tables sort"],
   [
     "svg-left-open",
     "card.ts",
