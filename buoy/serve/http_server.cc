@@ -159,6 +159,8 @@ HttpServer::HttpServer(const HttpServerSettings& settings, Answer answer)
   s.server.set_payload_max_length(static_cast<std::size_t>(settings.body_bytes));
   s.server.set_tcp_nodelay(true);
   s.server.set_keep_alive_max_count(1000);
+  s.server.set_keep_alive_timeout(
+      2);  // seconds: a browser keeps six idle connections, and each keeps a thread
   const auto handle = [&s](const httplib::Request& request, httplib::Response& response) {
     s.handle(request, response);
   };
