@@ -6,6 +6,7 @@
 #include "buoy/base/error.h"
 #include "buoy/base/testing.h"
 #include "buoy/decode/golden.h"
+#include "buoy/decode/golden_name.h"
 #include "buoy/model/transformer.h"
 
 namespace buoy {
@@ -100,6 +101,15 @@ TEST_F(GoldenOrder, OfAnotherLengthOrTypeIsAnError) {
   golden_ = whole;
   golden_["order_f16_s16_g16_b16_cfg0.0"] = golden_.at("order_f64_s16_g16_b16_cfg0.0");
   EXPECT_THROW(check(source_path("tests/goldens/llada")), Error);
+}
+
+TEST(GoldenNames, CountWholeThings) {
+  EXPECT_EQ(parse_golden_name("gen_s8_g16_b8_cfg1.5")->count("g"), 16);
+  EXPECT_EQ(parse_golden_name("order_bf16_s8_g16_b8_cfg0.0")->words, "bf16");
+  for (const char* name :
+       {"gen_s8_g16.5_b8_cfg0.0", "gen_s8_g1e300_b8_cfg0.0", "gen_s4e9_g4e9_b4e9_cfg0.0"}) {
+    EXPECT_FALSE(parse_golden_name(name)) << name;
+  }
 }
 
 }  // namespace
