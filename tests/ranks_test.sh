@@ -57,12 +57,12 @@ same "$work/one" "$work/broken" || { echo "FAIL: the resumed job differs"; exit 
 grep -qE "run.db: $kept samples? w(as|ere) there already" "$work/log" || { echo "FAIL: the resumed job does not say what it found"; cat "$work/log"; exit 1; }
 
 # A worker that hangs: the others do its work, and the job says so. Loading the model takes less than the time it is given.
-"${launch[@]}" "$buoy" "${eval_args[@]}" --rank-timeout 6 -o "$work/hung" >"$work/log" 2>&1 &
+"${launch[@]}" "$buoy" "${eval_args[@]}" --rank-timeout 10 -o "$work/hung" >"$work/log" 2>&1 &
 job=$!
 worker=$(find_rank 2 $job "$work/hung")
 python3 -B "$root/tests/kill_when_stored.py" "$work/hung/run.db" "$worker" 0 STOP || { echo "FAIL: no stop"; cat "$work/log"; exit 1; }
 wait $job || { echo "FAIL: the job did not end well without a rank that hangs"; cat "$work/log"; exit 1; }
-grep -q 'rank 2 gave no sign of life for 6 s; the other ranks do its work' "$work/log" || { echo "FAIL: nothing says that a rank hangs"; cat "$work/log"; exit 1; }
+grep -q 'rank 2 gave no sign of life for 10 s; the other ranks do its work' "$work/log" || { echo "FAIL: nothing says that a rank hangs"; cat "$work/log"; exit 1; }
 same "$work/one" "$work/hung" || { echo "FAIL: a job that lost a rank differs"; exit 1; }
 gone() { [ ! -e "/proc/$worker" ] || [[ $(cat "/proc/$worker/stat" 2>/dev/null) == *") Z "* ]]; }
 for ((i = 0; i < 300; i++)); do gone && break; sleep 0.1; done
@@ -70,12 +70,12 @@ gone || { echo "FAIL: the rank that hung is still there"; exit 1; }
 
 # Where nobody is left to do it, or rank 0 hangs, the job ends with a line and keeps what it has.
 for silent in 0 1; do
-  mpirun --oversubscribe -n 2 "${launch[@]:4}" "$buoy" "${eval_args[@]}" --rank-timeout 4 -o "$work/left$silent" >"$work/log" 2>&1 &
+  mpirun --oversubscribe -n 2 "${launch[@]:4}" "$buoy" "${eval_args[@]}" --rank-timeout 5 -o "$work/left$silent" >"$work/log" 2>&1 &
   job=$!
   rank=$(find_rank $silent $job "$work/left$silent")
   python3 -B "$root/tests/kill_when_stored.py" "$work/left$silent/run.db" "$rank" 0 STOP || { echo "FAIL: no stop"; cat "$work/log"; exit 1; }
   wait $job && { echo "FAIL: the job ended well though rank $silent hung"; exit 1; }
-  grep -q "rank $((1 - silent)): rank $silent gave no sign of life for 4 s" "$work/log" || { echo "FAIL: nothing says that rank $silent hangs"; cat "$work/log"; exit 1; }
+  grep -q "rank $((1 - silent)): rank $silent gave no sign of life for 5 s" "$work/log" || { echo "FAIL: nothing says that rank $silent hangs"; cat "$work/log"; exit 1; }
   [ "$(stored "$work/left$silent")" -gt 0 ] || { echo "FAIL: nothing was kept"; exit 1; }
 done
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <vector>
 
 namespace buoy {
@@ -15,6 +16,12 @@ std::vector<std::string_view> split_name(std::string_view text, char between) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
+}
+
+// Scales and thresholds are any numbers; everything else counts something, and no model has more positions.
+bool is_fit(std::string_view letters, double number) {
+  constexpr double kMost = 1 << 22;
+  return letters == "cfg" || letters == "t" || (number <= kMost && number == std::floor(number));
 }
 
 }  // namespace
@@ -43,7 +50,7 @@ std::optional<GoldenName> parse_golden_name(std::string_view name) {
     const bool whole = !letters.empty() && error == std::errc{} && end == rest.data() + rest.size();
     const bool word_place = made.numbers.empty();
     if (whole && !(word_place && std::ranges::find(kWords, parts[i]) != std::end(kWords))) {
-      if (!made.numbers.emplace(letters, number).second) return std::nullopt;
+      if (!is_fit(letters, number) || !made.numbers.emplace(letters, number).second) return std::nullopt;
     } else if (word_place) {
       made.words += (made.words.empty() ? "" : "_") + std::string(parts[i]);
     } else {

@@ -22,7 +22,7 @@ struct GoldenName {
   bool is_made_of(std::string_view required, std::string_view optional = {}) const;
 };
 
-// Nothing where the name has no such form.
+// Nothing where the name has no such form, or counts what cannot be counted: "g16.5", "g1e300".
 std::optional<GoldenName> parse_golden_name(std::string_view name);
 
 // What an array is used for that is no result to compare; empty: it is none of those.

@@ -6,6 +6,7 @@
 #include "buoy/base/error.h"
 #include "buoy/base/testing.h"
 #include "buoy/decode/golden.h"
+#include "buoy/decode/golden_name.h"
 #include "buoy/model/transformer.h"
 
 namespace buoy {
@@ -25,16 +26,16 @@ class GoldenOrder : public testing::Test {
   }
 
   std::unique_ptr<Backend> backend_ =
-      has_cpu_backend() ? make_cpu_backend({.threads = 2}) : make_reference_backend();
+      has_cpu_backend() ? make_cpu_backend({.threads = 1}) : make_reference_backend();
   NpzArrays golden_;
 };
 
 // Confidences of the bundled model are so near 1 that the three types of numbers order them in three ways.
 TEST_F(GoldenOrder, IsNumPysInEveryTypeOfNumber) {
   golden_ = read_npz(kOrders / "mini-mdm.npz");
-  const auto wide = golden_.at("order_f64_s16_g16_b16_cfg0.0").as_integers();
-  EXPECT_NE(wide, golden_.at("order_f32_s16_g16_b16_cfg0.0").as_integers());
-  EXPECT_NE(wide, golden_.at("order_bf16_s16_g16_b16_cfg0.0").as_integers());
+  const auto wide = golden_.at("order_f64_s8_g16_b16_cfg0.0").as_integers();
+  EXPECT_NE(wide, golden_.at("order_f32_s8_g16_b16_cfg0.0").as_integers());
+  EXPECT_NE(wide, golden_.at("order_bf16_s8_g16_b16_cfg0.0").as_integers());
   const auto checks = check(source_path("models/mini-mdm"));
   EXPECT_EQ(std::ranges::count(checks, true, &GoldenCheck::compared), 4);
   for (const GoldenCheck& check : checks) EXPECT_TRUE(check.passed) << check.array << ": " << check.measured;
@@ -61,11 +62,11 @@ TEST_F(GoldenOrder, AWrongOneIsNamed) {
 
 TEST_F(GoldenOrder, OfFloat32IsNotTakenForFloat64s) {
   golden_ = read_npz(kOrders / "mini-mdm.npz");
-  golden_["order_f64_s16_g16_b16_cfg0.0"] = golden_.at("order_f32_s16_g16_b16_cfg0.0");
-  golden_.erase("order_bf16_s16_g16_b16_cfg0.0");
+  golden_["order_f64_s8_g16_b16_cfg0.0"] = golden_.at("order_f32_s8_g16_b16_cfg0.0");
+  for (const char* other : {"bf16", "f32"}) golden_.erase(fmt::format("order_{}_s8_g16_b16_cfg0.0", other));
+  golden_.erase("gen_s8_g16_b16_cfg0.0");
   const auto checks = check(source_path("models/mini-mdm"));
-  EXPECT_FALSE(check_of(checks, "order_f64_s16_g16_b16_cfg0.0").passed);
-  EXPECT_TRUE(check_of(checks, "order_f32_s16_g16_b16_cfg0.0").passed);
+  EXPECT_FALSE(check_of(checks, "order_f64_s8_g16_b16_cfg0.0").passed);
 }
 
 // hist_ is what Dream's own code had after every step.
@@ -100,6 +101,15 @@ TEST_F(GoldenOrder, OfAnotherLengthOrTypeIsAnError) {
   golden_ = whole;
   golden_["order_f16_s16_g16_b16_cfg0.0"] = golden_.at("order_f64_s16_g16_b16_cfg0.0");
   EXPECT_THROW(check(source_path("tests/goldens/llada")), Error);
+}
+
+TEST(GoldenNames, CountWholeThings) {
+  EXPECT_EQ(parse_golden_name("gen_s8_g16_b8_cfg1.5")->count("g"), 16);
+  EXPECT_EQ(parse_golden_name("order_bf16_s8_g16_b8_cfg0.0")->words, "bf16");
+  for (const char* name :
+       {"gen_s8_g16.5_b8_cfg0.0", "gen_s8_g1e300_b8_cfg0.0", "gen_s4e9_g4e9_b4e9_cfg0.0"}) {
+    EXPECT_FALSE(parse_golden_name(name)) << name;
+  }
 }
 
 }  // namespace

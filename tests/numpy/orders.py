@@ -62,7 +62,7 @@ def main():
     llada = np.load(TREE / "tests/goldens/llada/golden.npz")
     for name, directory, prompt, settings in (
             ("llada", TREE / "tests/goldens/llada", llada["prompt_ids"].tolist(), ((8, 16, 8), (16, 16, 16))),
-            ("mini-mdm", TREE / "models/mini-mdm", MICRO, ((16, 16, 16),))):
+            ("mini-mdm", TREE / "models/mini-mdm", MICRO, ((8, 16, 16),))):
         model = Llada(directory)
         arrays = {"input_ids": np.array(prompt), "prompt_ids": np.array(prompt)}
         for steps, length, block in settings:
