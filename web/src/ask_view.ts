@@ -2,6 +2,7 @@
 import { About, get_json, get_text, Passage, send } from "./api";
 import { Card } from "./card";
 import { button, field, h, replace, select, set_choices } from "./dom";
+import { EXAMPLE } from "./example";
 import { Feed } from "./feed";
 import { reason, Run } from "./run";
 import { Store } from "./state";
@@ -37,6 +38,7 @@ export class AskView {
   private feeds: Feed[] = [];
   private about: About | null = null;
   private shown = "";
+  private example = button("Make an example and ask it", () => void this.make_example(), { class: "primary" });
   private answers: { run: Run; element: HTMLElement; support: Support | null }[] = [];
 
   constructor(
@@ -84,6 +86,7 @@ export class AskView {
           h(
             "div",
             { class: "row" },
+            this.example,
             button("Add a document", () => this.edit(null)),
             log,
           ),
@@ -118,6 +121,7 @@ export class AskView {
         [{ value: "", label: "choose …" }, ...names.map((n) => ({ value: n, label: n }))],
         collection,
       );
+      this.example.hidden = names.includes(EXAMPLE.collection);
       if (!collection && names.length) this.store.set({ collection: names[0] });
       else await this.show_documents();
     });
@@ -131,6 +135,20 @@ export class AskView {
       this.name.value = "";
       this.shown = "";
       this.store.set({ collection: name });
+    });
+  }
+
+  // One click from nothing to an answer.
+  private make_example(): Promise<void> {
+    return this.guarded(async () => {
+      const { collection, documents, question } = EXAMPLE,
+        path = `/collections/${collection}`;
+      await send("POST", "/collections", { name: collection });
+      for (const { id, title, text } of documents) await send("PUT", `${path}/documents/${id}`, { title, text });
+      this.shown = "";
+      this.question.value = question;
+      this.store.set({ collection });
+      await this.put_question();
     });
   }
 
@@ -215,16 +233,18 @@ export class AskView {
   }
 
   private ask(): Promise<void> {
-    return this.guarded(async () => {
-      if (!this.question.value.trim()) throw new Error("Write a question.");
-      if (!this.store.state.collection) throw new Error("Choose or create a collection.");
-      const asked = await send<Asked>("POST", this.path("/ask"), {
-        question: this.question.value,
-        models: this.about?.models ?? [],
-        k: Number(this.k.value) || 5,
-      });
-      if (asked) await this.show_answer(this.question.value, asked);
+    return this.guarded(() => this.put_question());
+  }
+
+  private async put_question(): Promise<void> {
+    if (!this.question.value.trim()) throw new Error("Write a question.");
+    if (!this.store.state.collection) throw new Error("Choose or create a collection.");
+    const asked = await send<Asked>("POST", this.path("/ask"), {
+      question: this.question.value,
+      models: this.about?.models ?? [],
+      k: Number(this.k.value) || 5,
     });
+    if (asked) await this.show_answer(this.question.value, asked);
   }
 
   private async show_answer(question: string, asked: Asked): Promise<void> {

@@ -31,6 +31,23 @@ function same_prompt(a: Run, b: Run): boolean {
     if (a.info.tokens[i] !== b.info.tokens[i] || a.info.pieces[i] !== b.info.pieces[i]) return false;
   return true;
 }
+// Who stands beside a run that nobody was chosen for: its fork or parent, the same sample of another model, the same title, any.
+export function beside(id: string, runs: RunSummary[]): string {
+  const run = runs.find((r) => r.id === id),
+    others = runs.filter((r) => r.id !== id);
+  if (!run) return "";
+  const fits: ((r: RunSummary) => boolean)[] = [
+    (r) => r.parent === id || r.id === run.parent,
+    (r) => Boolean(run.sample) && r.sample === run.sample && r.model !== run.model && r.title === run.title,
+    (r) => r.title === run.title,
+    () => true,
+  ];
+  for (const fit of fits) {
+    const found = others.find(fit);
+    if (found) return found.id;
+  }
+  return "";
+}
 export function step_beside(step: number, a: Run, b: Run): number {
   return a.S === b.S || a.S < 2 ? Math.min(step, b.S - 1) : Math.round((step * (b.S - 1)) / (a.S - 1));
 }
@@ -112,7 +129,7 @@ export class CompareView {
       this.frame = 0;
       this.look = "";
       const [a, b] = this.sides;
-      if (a.run && b.run) this.update(a.run, b.run, this.store.state);
+      if (a.run) this.update(a.run, this.store.state.other ? b.run : null, this.store.state);
     });
   }
   repaint(): void {

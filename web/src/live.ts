@@ -1,6 +1,7 @@
 // Starts runs: a prompt, or a question with passages; one model, or several side by side. And the bar of a run that goes on.
 import { About, Passage, run_path, send } from "./api";
 import { button, field, h, replace, select } from "./dom";
+import { EXAMPLE } from "./example";
 import { reason, Run } from "./run";
 
 interface Setting {
@@ -18,16 +19,6 @@ const SETTINGS: Setting[] = [
   { name: "temperature", label: "Temperature", type: "number", value: "0", why: "0: the most probable token" },
   { name: "seed", label: "Seed", type: "number", value: "", why: "names the random draws, where there are any" },
 ];
-
-// Facts of a world that does not exist, in the words that the bundled models know.
-const EXAMPLE = {
-  question: "Who serves as mayor of Mormenholm?",
-  passages: [
-    { title: "", text: "The region around Mormenholm is called Lowfen. Mormenholm stands on the river Zelmena." },
-    { title: "", text: "Fenric Kalmir serves as mayor of Gribury. Gribury stands on the river Shavinen." },
-    { title: "", text: "The mayor of Mormenholm is Jalo Dawen. Mormenholm is a town in Lowfen." },
-  ],
-};
 
 export class LivePanel {
   readonly element: HTMLElement;
@@ -116,7 +107,7 @@ export class LivePanel {
     this.set_mode(true);
     this.question.value = EXAMPLE.question;
     this.passages.replaceChildren();
-    EXAMPLE.passages.forEach((p) => this.add_passage(p));
+    EXAMPLE.documents.slice(0, 3).forEach(({ text }) => this.add_passage({ title: "", text }));
   }
 
   private add_passage(passage: Passage = { title: "", text: "" }): void {

@@ -1,7 +1,7 @@
 // Starts the page: header, views, keyboard; loads the runs that the state names and follows those that go on.
 import { About, get_json, one_file, RunSummary, take_token } from "./api";
 import { AskView } from "./ask_view";
-import { CompareView } from "./compare_view";
+import { beside, CompareView } from "./compare_view";
 import { button, h, replace, select, set_choices } from "./dom";
 import { Feed } from "./feed";
 import { Help } from "./help";
@@ -254,6 +254,8 @@ class App {
     document.title = `${run.info.title || run.id} · Buoy`;
     if (state.view === "run") this.run_view.update(run, state);
     else {
+      const other = state.other || beside(run.id, this.runs);
+      if (other !== state.other) return this.store.set({ other });
       this.compare_view.offer(this.runs, state);
       this.compare_view.update(run, state.other ? this.need(state.other) : null, state);
     }

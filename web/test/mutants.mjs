@@ -22,6 +22,13 @@ const MUTANTS = [
     "masks, guesses",
   ],
   [
+    "a-run-alone-stays-grey",
+    "compare_view.ts",
+    "if (a.run) this.update(",
+    "if (a.run && b.run) this.update(",
+    "side by side shows",
+  ],
+  [
     "fork-check-compares-nothing",
     "compare_view.ts",
     "if (one[i] !== two[i]) return false;",

@@ -77,6 +77,32 @@ export const view_facts = {
       "the difference before the fork",
     );
   },
+  async "an example is one click away"() {
+    await open("view=ask");
+    await page.until(
+      `Array.from(document.querySelectorAll(".ask-view button")).some(b => b.textContent === "Make an example and ask it" && !b.hidden)`,
+    );
+    await page.evaluate(
+      `Array.from(document.querySelectorAll(".ask-view button")).find(b => b.textContent === "Make an example and ask it").click()`,
+    );
+    await page.until(
+      `/4 documents/.test(${$(".documents")}.textContent) && document.querySelectorAll(".given").length === 2`,
+      "the example and its answers",
+    );
+    assert.match(await fragment(), /collection=example/);
+    mock.collections.clear();
+  },
+  async "side by side shows a run alone, and finds one to stand beside it"() {
+    await open("view=compare&run=planted&layer=1&step=3");
+    await page.until(`/other=/.test(location.hash)`, "another run");
+    mock.summaries = () => [];
+    await open("view=compare&run=planted&layer=1&step=3");
+    delete mock.summaries;
+    await page.until(`document.querySelectorAll(".compare-view .t.anchor").length === 2`, "the run's anchors");
+    const seen = `(() => { const c = document.createElement("canvas"); c.width = c.height = 1; const d = c.getContext("2d", {willReadFrequently: true}), m = document.querySelectorAll(".compare-view canvas")[0]; const w = (m.clientWidth - 30) / 96;
+      d.drawImage(m, -(30 + Math.floor((${moving(2, 1)} + 0.5) * w)), -(18 + Math.floor(2.5 * (m.clientHeight - 20) / 12))); const [r, , b] = d.getImageData(0, 0, 1, 1).data; return r - b > 60; })()`;
+    await page.until(seen, "an orange anchor in its map");
+  },
   async "a collection is written, asked and logged"() {
     await open("view=ask");
     await page.type("input[aria-label='Name of a new collection']", "towns");
