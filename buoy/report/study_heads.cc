@@ -17,7 +17,7 @@ bool has_values(const HeatmapPanel& panel) {
 // One map of each model for one quantity, or nothing when no model has it.
 std::vector<HeatmapPanel> maps_of(const StudyView& view, Quantity quantity) {
   std::vector<HeatmapPanel> panels;
-  for (const StudiedModel& model : view.models()) {
+  for (const StudiedModel& model : view.shown()) {
     HeatmapPanel panel = view.head_map(model, model.name, quantity);
     if (has_values(panel)) panels.push_back(std::move(panel));
   }
