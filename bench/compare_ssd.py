@@ -18,19 +18,19 @@ from compare import HERE, ROOT, environment, last_json
 
 
 def torch(a, *flags):
-    return last_json([*shlex.split(a.torch), str(HERE / "torch_ssd.py"), *flags], **environment(a.instructions))
+    return last_json([*shlex.split(a.torch), str(HERE / "torch_ssd.py"), *flags], **environment(a))
 
 
 def passes(a, kind, tokens, record):
     return lambda: last_json([str(a.build / "forward_bench"), "--model", f"{a.scratch}/mini-{kind}", "--tokens", str(tokens), "--record",
-                              record, "--repeat", str(a.repeat), "--threads", "1", "--instructions", a.instructions])
+                              record, "--repeat", str(a.repeat), "--threads", str(a.threads), "--instructions", a.instructions])
 
 
 def jobs(a, tokens):
     named = {f"mini-{kind} {name}": passes(a, kind, tokens, record)
              for kind in ("ssm", "mdm") for name, record in (("plain", "none"), ("recorded", "all"))}
     named["PyTorch, mini-ssm plain"] = lambda: torch(a, "--model", f"{a.scratch}/mini-ssm", "--tokens", str(tokens),
-                                                     "--repeat", str(a.repeat))
+                                                     "--repeat", str(a.repeat), "--threads", str(a.threads))
     return named
 
 
@@ -48,6 +48,7 @@ def main():
     p.add_argument("--tokens", type=int, nargs="+", default=[512, 2048, 8192])
     p.add_argument("--rounds", type=int, default=2)
     p.add_argument("--repeat", type=int, default=2)
+    p.add_argument("--threads", type=int, default=1)
     p.add_argument("--instructions", choices=("best", "avx2"), default="best")
     p.add_argument("--scratch", default=tempfile.gettempdir(), help="where the random checkpoints go (18 MB)")
     a = p.parse_args()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes every number of docs/findings.md about the set of four: questions, study, scores, stress, interventions, tables.
 #   training/findings.sh OUTPUT [--set DIRECTORY]… [--items 240] [--stress-items 100] [--twins 3] [--buoy COMMAND] [--print]
-# A set is a folder with mini-mdm, mini-arm, mini-ssm and mini-hybrid, as checkpoints or as training/run.sh leaves them (mini-mdm/checkpoint);
-# several sets, trained by several seeds, are models of the same kinds. Default: models/. Kinds that no set has are left out.
+# A set is a folder with mini-mdm, mini-arm, mini-ssm and mini-hybrid, as checkpoints or as training/run.sh leaves them (mini-mdm-1/checkpoint,
+# mini-mdm-2/checkpoint …); all that are found are models of the same kinds. Default: models/. Kinds that no set has are left out.
 # --print shows the commands and runs none. The same command goes on where it stopped. Ends with OUTPUT/findings.md.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -39,21 +39,20 @@ run() {
 # Models of one kind need names of their own: links mini-mdm-1, mini-mdm-2 … to what the sets hold.
 models=() kinds=()
 for kind in mdm arm ssm hybrid; do
-  members=
-  for i in "${!sets[@]}"; do
-    from=$(cd "${sets[$i]}" && pwd)/mini-$kind
-    [ -f "$from/config.json" ] || from=$from/checkpoint
-    [ -f "$from/config.json" ] || continue
-    link=$out/models/mini-$kind-$((i + 1))
-    [ ${#sets[@]} -gt 1 ] || link=$out/models/mini-$kind
-    ln -sfn "$from" "$link"
-    models+=(--model "$link")
-    members=$members${members:+,}$link
+  members= number=0
+  for set in "${sets[@]}"; do
+    for from in "$(cd "$set" && pwd)/mini-$kind"{,-[0-9],-[0-9][0-9]}{,/checkpoint}; do
+      [ -f "$from/config.json" ] || continue
+      number=$((number + 1))
+      link=$out/models/mini-$kind-$number
+      ln -sfn "$from" "$link"
+      models+=(--model "$link")
+      members=$members${members:+,}$link
+    done
   done
-  [ -z "$members" ] || kinds+=(--kind-of "$kind=$members")
+  [ -z "$members" ] || kinds+=(--kind-of "mini-$kind=$members")
 done
 [ ${#models[@]} -gt 0 ] || { echo "findings.sh: no set holds mini-mdm, mini-arm, mini-ssm or mini-hybrid" >&2; exit 1; }
-[ ${#sets[@]} -gt 1 ] || kinds=()
 
 # Three of four answers are whole sentences, as in the first findings; then memory without passages beside looking up, and levels with room to lose.
 mixed=long,long,long,single,long,long,long,multihop,long,long,long,slot,long,long,long,reverse
