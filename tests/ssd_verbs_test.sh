@@ -40,7 +40,7 @@ for model in pure hybrid; do
 done
 expect 0 'no pin-anchors=steps: .* has a state space mixer in layer 0' intervene -m "$work/pure" --data "$data" "${settings[@]}" --rank-items 2 --no-trace -o "$work/fit"
 expect 0 'report.html' intervene pin-anchors=steps --at-layers 1 -m "$work/hybrid" --data "$data" "${settings[@]}" --no-trace -o "$work/at"
-expect 0 'pin-anchors=steps is left out of pure, whose layer 0' intervene mask-bos pin-anchors=steps -m mini-mdm -m "$work/pure" --data "$data" "${settings[@]}" --no-trace -o "$work/some"
+expect 0 'pin-anchors=steps, pin-random=steps: left out of pure, whose layer 0' intervene mask-bos pin-anchors=steps -m mini-mdm -m "$work/pure" --data "$data" "${settings[@]}" --no-trace -o "$work/some"
 [ "$(lines "$work/some/interventions.csv" '^mini-mdm,pin-anchors')" -gt 0 ] || note "the model with attention was not pinned"
 [ "$(lines "$work/some/interventions.csv" '^pure,(pin-anchors|pin-random)')" = 0 ] || note "the model without attention was pinned"
 expect 0 'rope +theta' inspect -m "$work/hybrid"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/ranges.h>
+
 #include "buoy/analysis/analyses.h"
 #include "buoy/base/error.h"
 #include "buoy/engine/rank_observer.h"
@@ -28,13 +30,20 @@ Json described(const InterventionRunSettings& settings, std::span<const NamedIte
 std::vector<std::size_t> conditions_of(const NamedModel& model, const InterventionPlan& conditions,
                                        const WarningSink& warn) {
   std::vector<std::size_t> fit = {0};
+  std::vector<std::string> unfit;
+  Index where = 0;
   for (std::size_t c = 1; c < conditions.named.size(); ++c) {
-    if (const auto layer = unfit_layer(conditions.settings[c - 1], model.config)) {
-      warn(fmt::format("{} is left out of {}, whose layer {} has a state space mixer",
-                       conditions.named[c].name, model.name, *layer));
-    } else {
+    const std::optional<Index> layer = unfit_layer(conditions.settings[c - 1], model.config);
+    if (!layer) {
       fit.push_back(c);
+      continue;
     }
+    unfit.push_back(conditions.named[c].name);
+    where = *layer;
+  }
+  if (!unfit.empty()) {
+    warn(fmt::format("{}: left out of {}, whose layer {} has a state space mixer", fmt::join(unfit, ", "),
+                     model.name, where));
   }
   return fit;
 }
