@@ -226,12 +226,13 @@ std::vector<StudyFigure> flow_figures(const StudyView& view) {
 }
 
 std::vector<StudyFigure> task_figures(const StudyView& view) {
-  Heatmap map{.width = view.kinds().size() > 1 ? kTextWidth : kColumnWidth,
-              .panels_across = std::min<Index>(3, std::ssize(view.kinds())),
-              .outline_name = "p < 0.05",
-              .color = {.title = "JS divergence, nats", .map = ColorMap::kTide, .low = 0.0},
-              .numbers = CellNumbers::kShown,
-              .decimals = 3};
+  Heatmap map{
+      .width = view.kinds().size() > 1 ? kTextWidth : kColumnWidth,
+      .panels_across = view.kinds().size() == 4 ? Index{2} : std::min<Index>(3, std::ssize(view.kinds())),
+      .outline_name = "p < 0.05",
+      .color = {.title = "JS divergence, nats", .map = ColorMap::kTide, .low = 0.0},
+      .numbers = CellNumbers::kShown,
+      .decimals = 3};
   std::string csv = "panel,row,column,value,p,n_row,n_column\n";
   for (const StudiedModel& model : view.shown()) {
     const std::vector<TaskProfiles> tasks = task_profiles(view.result().table, {.model = model.name});

@@ -36,7 +36,7 @@ void add_map(const StudyView& view, const HeadMap& what, std::vector<StudyFigure
   if (panels.empty()) return;
   Heatmap map{.note = view.sample_note(),
               .width = panels.size() > 1 ? kTextWidth : kColumnWidth,
-              .panels_across = std::min<Index>(3, std::ssize(panels)),
+              .panels_across = panels.size() == 4 ? Index{4} : std::min<Index>(3, std::ssize(panels)),
               .panel_height = kMapHeight,
               .row_axis = {.title = "layer"},
               .column_axis = {.title = "head"},
