@@ -71,6 +71,12 @@ std::string describe_experts(const ExpertShape& e) {
       dense > 0 ? fmt::format("; {} of {} layers without", dense, e.layers.size()) : "");
 }
 
+bool has_attention(const ModelConfig& c) {
+  Index l = 0;
+  while (l < c.L && c.layer(l).mixer != MixerKind::kAttention) ++l;
+  return l < c.L;
+}
+
 // "state space in 9 layers (state 32, convolution 7, MLP 496), attention in 3, 7, 11".
 std::string describe_mixers(const ModelConfig& c) {
   std::vector<Index> attention;
@@ -95,14 +101,17 @@ void print_table(const ModelConfig& c, const WeightReport& weights, const Memory
   row("sampler", std::string(name_of(c.family->sampler)));
   row("layers", fmt::format("{}", c.L));
   if (c.ssd) row("mixers", describe_mixers(c));
-  row("width", c.F > 0 ? fmt::format("{}, MLP {}", c.E, c.F) : fmt::format("{}", c.E));
+  const bool attends = has_attention(c);
+  row("width", c.F > 0 && attends ? fmt::format("{}, MLP {}", c.E, c.F) : fmt::format("{}", c.E));
   row("heads", fmt::format("{} of {}, {} for keys and values{}", c.H, c.D, c.Hkv,
                            c.qk_norm ? "; RMS norm of queries and keys" : ""));
   if (c.experts) row("experts", describe_experts(*c.experts));
   row("vocabulary", fmt::format("{}{}", c.V, c.tied ? ", head tied to the embedding" : ""));
   row("context", fmt::format("{}", c.context));
-  row("rope", fmt::format("theta {}{}{}", c.rope_theta, c.rope_scaling ? ", scaled as Llama 3.1" : "",
-                          c.rotated() < c.D ? fmt::format(", {} of {} dimensions", c.rotated(), c.D) : ""));
+  if (attends) {
+    row("rope", fmt::format("theta {}{}{}", c.rope_theta, c.rope_scaling ? ", scaled as Llama 3.1" : "",
+                            c.rotated() < c.D ? fmt::format(", {} of {} dimensions", c.rotated(), c.D) : ""));
+  }
   row("eos ids", fmt::format("{}", fmt::join(c.eos_ids, ", ")));
   if (c.mask_id) row("mask id", fmt::format("{}", *c.mask_id));
   row("parameters", fmt::format("{} in {} file{}{}", weights.parameters, files, files == 1 ? "" : "s",

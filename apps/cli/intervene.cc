@@ -89,6 +89,10 @@ void add_intervene(Command& command) {
                                        .choice = options->flags.choice(options->interventions),
                                        .passages = options->passages,
                                        .trace = {}};
+      if (!verb.given("interventions")) {
+        settings.choice.interventions =
+            fitting_interventions(settings.choice, read_models(settings.run), observer);
+      }
       if (!*no_trace) settings.trace = analysis->options();
       intervene_command(ranks, settings, verb.command_line(), observer);
     });

@@ -1,6 +1,7 @@
 // buoy study: trace, analyse, draw and report, for one model or several side by side.
 #include "buoy/engine/study.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "apps/cli/analysis_flags.h"
@@ -17,6 +18,7 @@ namespace {
 
 struct StudyFlags {
   RunFlags run;
+  std::vector<std::string> kinds;  // KIND=MODEL,MODEL
   RecordFlags record;
   AnalysisFlags analysis;
   FigureFlags figures;
@@ -27,6 +29,38 @@ struct StudyFlags {
   Index twin_seed = 1;
   Index stress_limit = 0;  // 0: as many as are traced
 };
+
+// "mdm=a1,a2".
+ModelKind parse_kind(const std::string& text) {
+  const std::size_t sign = text.find('=');
+  if (sign == std::string::npos || sign == 0) fail_usage("--kind-of {}: expected KIND=MODEL,MODEL", text);
+  ModelKind kind{.name = text.substr(0, sign), .models = {}};
+  for (std::size_t from = sign + 1; from <= text.size();) {
+    const std::size_t to = std::min(text.find(',', from), text.size());
+    if (to == from) fail_usage("--kind-of {}: names a model without a name, expected KIND=MODEL,MODEL", text);
+    kind.models.push_back(text.substr(from, to - from));
+    from = to + 1;
+  }
+  return kind;
+}
+
+std::vector<ModelKind> parse_kinds(const std::vector<std::string>& texts) {
+  std::vector<ModelKind> kinds;
+  for (const std::string& text : texts) kinds.push_back(parse_kind(text));
+  return kinds;
+}
+
+// Models of a kind need no --model of their own; one that was given there may be called by its name.
+void add_models_of_kinds(std::vector<std::string>& models, const std::vector<ModelKind>& kinds) {
+  for (const ModelKind& kind : kinds) {
+    for (const std::string& wanted : kind.models) {
+      const auto same = [&](const std::string& model) {
+        return model == wanted || std::filesystem::path(model).filename() == wanted;
+      };
+      if (std::ranges::none_of(models, same)) models.push_back(wanted);
+    }
+  }
+}
 
 StudySettings settings_of(const StudyFlags& options) {
   const bool analyses_alone = options.quick || !options.analysis.only.empty();
@@ -46,6 +80,7 @@ StudySettings settings_of(const StudyFlags& options) {
           .keep_traces = options.keep_traces,
           .twins = options.twins,
           .twin_seed = static_cast<std::uint64_t>(options.twin_seed),
+          .kinds = parse_kinds(options.kinds),
           .other = OutputFlags{.overwrite = options.overwrite, .beside = options.run.begin_new}.other()};
 }
 
@@ -81,6 +116,12 @@ void add_study(Command& command) {
   options->run.sampler = SamplerFlags(16);  // the bundled answers have up to 15 tokens: most steps write
   Verb verb = command.verb("study", "Trace, analyse, draw and report, model beside model");
   options->run.add_to(verb, "--data-format");  // --format is that of the figures
+  verb.option(
+      "--kind-of", &options->kinds,
+      "KIND=MODEL,MODEL,…: these models are trainings of one kind, by several seeds, say; claims then have "
+      "an "
+      "interval over models beside that over questions, and figures one colour a kind; may be repeated; "
+      "these models need no --model");
   options->analysis.add_to(verb);
   const std::vector<std::string_view> topics = figure_topics();
   options->figures.add_to(verb, {topics.begin(), topics.end()});
@@ -112,9 +153,13 @@ void add_study(Command& command) {
       "  buoy study --quick --limit 5 --figures drift,flow --format pdf -o paper\n"
       "  buoy study --data data/micro_gold_at_1.jsonl --data data/micro_gold_at_10.jsonl --only flow -o "
       "gold\n"
+      "  buoy study --kind-of mdm=s1/mdm-1,s2/mdm-2,s3/mdm-3 --kind-of arm=s1/arm-1,s2/arm-2,s3/arm-3 -o "
+      "seeds\n"
       "  buoy study --model /models/LLaDA-8B-Instruct --model /models/Llama-3.1-8B-Instruct --data nq.jsonl "
       "--limit 100 -o nq\n");
-  verb.runs([options] {
+  verb.runs([options, verb] {
+    if (!options->kinds.empty() && !verb.given("--model")) options->run.models.clear();
+    add_models_of_kinds(options->run.models, parse_kinds(options->kinds));
     on_ranks(options->run.ranks, [&](Ranks& ranks, RunObserver& observer) {
       const StudySettings settings = settings_of(*options);
       study_command(ranks, settings, options->figures.options(settings.analyses.analyses), observer);

@@ -48,8 +48,9 @@ ScoreFactors factors_of(const Trace& trace, Index row) {
 
 void emit_layer(Measurements& out, Index layer, MixerKind mixer, const Sums& sums) {
   const bool ssd = mixer == MixerKind::kSsd;
+  const char* part = ssd ? "ssd" : "";
   const auto mean = [&](const char* quantity, const Mean& of) {
-    emit(out, {.quantity = quantity, .layer = layer}, of);
+    emit(out, {.quantity = quantity, .layer = layer, .part = part}, of);
   };
   mean("delta_score", sums.score);
   mean("delta_cosine", sums.cosine);
@@ -59,9 +60,10 @@ void emit_layer(Measurements& out, Index layer, MixerKind mixer, const Sums& sum
   mean("attribution_scale", sums.scale);
   mean(ssd ? "attribution_recency" : "attribution_covariance", sums.third);
   mean("attribution_total", sums.total);
-  const auto share = [&](const char* quantity, const Mean& part) {
+  const auto share = [&](const char* quantity, const Mean& of) {
     if (sums.total.sum == 0) return;
-    out.push_back({.quantity = quantity, .layer = layer, .value = part.sum, .weight = sums.total.sum});
+    out.push_back(
+        {.quantity = quantity, .layer = layer, .part = part, .value = of.sum, .weight = sums.total.sum});
   };
   share("angle_share", sums.angle);
   share("scale_share", sums.scale);

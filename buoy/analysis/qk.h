@@ -38,8 +38,9 @@ std::optional<LogAttribution> attribute_logs(const ScoreFactors& factors, std::s
 //   delta_score, delta_cosine, delta_norm                 mean over anchors − mean over other keys, mean over
 //   heads attribution_angle, …_scale, …_covariance, …_total     the parts of Δs, mean over heads angle_share,
 //   scale_share, covariance_share            Σ part ÷ Σ Δs, both over heads: value and weight
-// Of state space layers the parts are those of attribute_logs(): attribution_recency and recency_share stand
-// in the place of …covariance, and delta_recency beside the others.
+// Of state space layers all have the part "ssd", since their unit is another, so that no mean over layers
+// mixes the two; the parts are those of attribute_logs(): attribution_recency and recency_share stand in the
+// place of …covariance, and delta_recency beside the others.
 Measurements qk(const Trace& trace, const AnalysisOptions& options);
 
 }  // namespace buoy

@@ -161,6 +161,7 @@ TEST(Qk, StateSpaceLayersHaveRecencyAsTheirThirdFactor) {
   trace.header.mixers[0] = MixerKind::kSsd;
   trace.finished.recency_means.assign(trace.finished.score_means.size(), 0.5f);
   EXPECT_TRUE(has("attribution_recency", 0) && has("delta_recency", 0));
+  for (const Measurement& m : qk(trace, {})) EXPECT_EQ(m.part, m.layer == 0 ? "ssd" : "") << m.quantity;
   EXPECT_FALSE(has("attribution_covariance", 0));
   EXPECT_TRUE(has("attribution_covariance", 2));
   EXPECT_FALSE(has("attribution_recency", 2));

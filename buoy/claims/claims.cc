@@ -5,12 +5,24 @@
 #include <numeric>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "buoy/claims/contrast.h"
+#include "buoy/claims/over_models.h"
 
 namespace buoy {
 namespace {
+
+struct KindOfModels {
+  std::string name;
+  std::vector<std::string> models;
+};
+
+// What the nulls after the first are held against.
+struct ContrastedSoFar {
+  Contrasted models;
+  Index n = 0;  // samples
+};
 
 const SampleTable* table_of(const Evidence& evidence, ClaimSource source) {
   const std::array<const SampleTable*, 5> tables = {evidence.analyses, evidence.by_gold, evidence.answers,
@@ -41,17 +53,23 @@ bool is_looked_at(const ColumnKey& key, const Claim& claim) {
   return key.part == side.part || (claim.source != ClaimSource::kAnswers && key.part == side.less);
 }
 
-// Whether exact match leaves the models of a result no room in any condition that the claim looks at: all of
-// them near 0 or all near 100.
-bool without_room(const SampleTable& table, const Claim& claim, const ClaimResult& r) {
+// Whether exact match leaves the models no room in any condition that the claim looks at: all of them near 0
+// or all near 100.
+bool without_room(const SampleTable& table, const Claim& claim, const Contrasted& models) {
   bool any = false;
   for (const auto& [key, column] : table.columns()) {
     if (!is_looked_at(key, claim)) continue;
-    const auto a = mean_of(table, column, r.model);
-    const auto b = r.against.empty() ? a : mean_of(table, column, r.against);
-    if (!a || !b) continue;
+    bool known = true, floor = true, ceiling = true;
+    for (const auto* side : {&models.models, &models.against}) {
+      for (const std::string& model : *side) {
+        const auto mean = mean_of(table, column, model);
+        known = known && mean;
+        floor = floor && mean && *mean <= kNoRoom;
+        ceiling = ceiling && mean && *mean >= 100 - kNoRoom;
+      }
+    }
+    if (!known) continue;
     any = true;
-    const bool floor = *a <= kNoRoom && *b <= kNoRoom, ceiling = *a >= 100 - kNoRoom && *b >= 100 - kNoRoom;
     if (!floor && !ceiling) return false;
   }
   return any;
@@ -70,25 +88,35 @@ std::string why_not_measured(const SampleTable& table, const Claim& claim) {
                      claim.side.quantity);
 }
 
-// Empty where the null's interval is a ground for a verdict.
-std::string why_cannot_tell(const SampleTable& table, const Claim& claim, const ClaimResult& r,
-                            const NullResult& null) {
+// Why no interval of these samples, over questions or over models, is a ground for a verdict. Empty where one
+// may be.
+std::string why_no_room(const SampleTable& table, const Claim& claim, const Contrasted& models,
+                        const NullResult& null) {
   if (null.questions < kFewestQuestions) return why_no_ground(null);
   const bool attention = claim.source == ClaimSource::kAnalyses || claim.source == ClaimSource::kByGold;
-  if (!attention && without_room(table, claim, r)) {
-    return fmt::format("exact match of {} is within {} points of 0 or 100 %: no room for a difference",
-                       r.against.empty() ? "the model" : "both models", kNoRoom);
-  }
-  return why_no_ground(null);
+  if (attention || !without_room(table, claim, models)) return "";
+  const std::size_t count = models.models.size() + models.against.size();
+  return fmt::format("exact match of {} is within {} points of 0 or 100 %: no room for a difference",
+                     count == 1   ? "the model"
+                     : count == 2 ? "both models"
+                                  : "all models",
+                     kNoRoom);
+}
+
+// Empty where the null's interval over questions is a ground for a verdict.
+std::string why_cannot_tell(const SampleTable& table, const Claim& claim, const Contrasted& models,
+                            const NullResult& null) {
+  const std::string why = why_no_room(table, claim, models, null);
+  return why.empty() ? why_no_ground(null) : why;
 }
 
 std::vector<ModelNumber> numbers_of(const Evidence& evidence, const Claim& claim) {
   std::vector<ModelNumber> out;
   const SampleTable* table = table_of(evidence, claim.source);
   for (const EvidenceModel& model : evidence.models) {
-    ModelNumber number{.model = model.name};
+    ModelNumber number{.model = model.name, .kind = model.kind};
     if (const auto contrast =
-            table == nullptr ? std::nullopt : contrast_of(*table, claim, {.model = model.name})) {
+            table == nullptr ? std::nullopt : contrast_of(*table, claim, {.models = {model.name}})) {
       number.n = contrast->n;
       number.value = contrast->value;
       number.null = contrast->null;
@@ -116,7 +144,8 @@ NullResult beside_null(std::string name, const Contrast& contrast, const Claim& 
           .hi = interval.hi,
           .error = bootstrap.standard_error(),
           .delta = delta,
-          .p = bootstrap.p(claim.direction == ClaimDirection::kAbove ? delta : -delta)};
+          .p = bootstrap.p(claim.direction == ClaimDirection::kAbove ? delta : -delta),
+          .over_models = spread_of(contrast)};
 }
 
 // Where the numbers of a null stand. An autoregressive model is its own frozen run: a row that it has
@@ -127,23 +156,23 @@ NullPlace place_of(const Evidence& evidence, const Claim& claim, const NullTable
           .against = tables.kind == NullKind::kFrozen ? table_of(evidence, claim.source) : table};
 }
 
-NullResult beside_tables(const Evidence& evidence, const Claim& claim, const ClaimResult& r,
+NullResult beside_tables(const Evidence& evidence, const Claim& claim, const ContrastedSoFar& r,
                          const NullTables& tables) {
   const std::string name(name_of(tables.kind));
   const NullPlace place = place_of(evidence, claim, tables);
   if (place.model == nullptr) return {.name = name, .left_out = "was not run"};
-  const auto contrast = contrast_beside(*table_of(evidence, claim.source), claim,
-                                        {.model = r.model, .against = r.against}, place);
+  const auto contrast = contrast_beside(*table_of(evidence, claim.source), claim, r.models, place);
   if (!contrast) return {.name = name, .left_out = "has none of these numbers"};
   NullResult out = beside_null(name, *contrast, claim, claim.beyond > 0 ? claim.beyond : claim.delta);
-  const Index all = r.nulls.front().n;
+  const Index all = r.n;
   if (static_cast<double>(out.n) < kLeastCovered * static_cast<double>(all))
     out.left_out = fmt::format("has {} of {} samples", out.n, all);
   return out;
 }
 
 // Of several tables of one kind (twins shuffled by several seeds) the one that leaves the claim least.
-NullResult beside_kind(const Evidence& evidence, const Claim& claim, const ClaimResult& r, NullKind kind) {
+NullResult beside_kind(const Evidence& evidence, const Claim& claim, const ContrastedSoFar& r,
+                       NullKind kind) {
   std::optional<NullResult> strictest;
   for (const NullTables& tables : evidence.nulls) {
     if (tables.kind != kind) continue;
@@ -167,7 +196,7 @@ void note_left_out(ClaimResult& r) {
 }
 
 // From r.nulls, of which the first counts.
-void decide(ClaimResult& r, const SampleTable& table) {
+void decide(ClaimResult& r, const SampleTable& table, const Contrasted& models) {
   const Claim& claim = *r.claim;
   const NullResult* strictest = &r.nulls.front();
   double largest = 0;
@@ -187,7 +216,8 @@ void decide(ClaimResult& r, const SampleTable& table) {
   r.lo = strictest->lo;
   r.hi = strictest->hi;
   r.delta = strictest->delta;
-  r.note = why_cannot_tell(table, claim, r, *strictest);
+  r.over_models = decide_over_models(r, why_no_room(table, claim, models, *strictest));
+  r.note = why_cannot_tell(table, claim, models, *strictest);
   r.verdict = r.note.empty() ? verdict_of(claim.direction, r.delta, r.lo, r.hi) : Verdict::kCannotTell;
   if (r.note.empty()) {
     r.p = r.verdict == Verdict::kNotSupported ? std::min(1.0, static_cast<double>(counted) * strictest->p)
@@ -196,19 +226,39 @@ void decide(ClaimResult& r, const SampleTable& table) {
   note_left_out(r);
 }
 
-ClaimResult judge_one(const Evidence& evidence, const Claim& claim, const Contrasted& models) {
-  ClaimResult out{.claim = &claim, .model = models.model, .against = models.against};
+// Models of a kind that have none of the numbers are left out, and named.
+std::string leave_out(const SampleTable& table, const Claim& claim, std::vector<std::string>& models) {
+  if (models.size() < 2) return "";
+  std::vector<std::string> without;
+  for (const std::string& model : models) {
+    if (!contrast_of(table, claim, {.models = {model}})) without.push_back(model);
+  }
+  if (without.size() == models.size()) return "";
+  std::erase_if(models, [&](const std::string& m) { return std::ranges::find(without, m) != without.end(); });
+  return without.empty()
+             ? ""
+             : fmt::format("without {}, which has none of these numbers", fmt::join(without, ", "));
+}
+
+ClaimResult judge_one(const Evidence& evidence, const Claim& claim, const KindOfModels& kind,
+                      const KindOfModels& other) {
+  ClaimResult out{.claim = &claim, .model = kind.name, .against = other.name};
+  Contrasted models{.models = kind.models, .against = other.models};
   const bool compares = claim.scope == ClaimScope::kAgainstCausal;
   const SampleTable* table = table_of(evidence, claim.source);
   out.delta = claim.delta;
-  if (models.model.empty() || (compares && models.against.empty())) {
-    out.note = models.model.empty() ? "no masked diffusion model" : "no autoregressive model to compare with";
+  if (models.models.empty() || (compares && models.against.empty())) {
+    out.note =
+        models.models.empty() ? "no masked diffusion model" : "no autoregressive model to compare with";
     return out;
   }
   if (table == nullptr) {
     out.note = missing(claim.source);
     return out;
   }
+  std::string absent = leave_out(*table, claim, models.models);
+  const std::string absent_against = leave_out(*table, claim, models.against);
+  if (!absent_against.empty()) absent += (absent.empty() ? "" : "; ") + absent_against;
   const auto contrast = contrast_of(*table, claim, models);
   if (!contrast) {
     out.note = why_not_measured(*table, claim);
@@ -216,8 +266,10 @@ ClaimResult judge_one(const Evidence& evidence, const Claim& claim, const Contra
   }
   const bool uniform = claim.null == ClaimNull::kUniform;
   out.nulls.push_back(beside_null(uniform ? "uniform" : "stated", *contrast, claim, claim.delta));
-  for (const NullKind kind : claim.nulls) out.nulls.push_back(beside_kind(evidence, claim, out, kind));
-  decide(out, *table);
+  const ContrastedSoFar so_far{.models = models, .n = contrast->n};
+  for (const NullKind null : claim.nulls) out.nulls.push_back(beside_kind(evidence, claim, so_far, null));
+  decide(out, *table, models);
+  if (!absent.empty()) out.note += (out.note.empty() ? "" : "; ") + absent;
   return out;
 }
 
@@ -236,13 +288,18 @@ void mark_survivors(std::vector<ClaimResult>& results) {
   }
 }
 
-std::vector<std::string> names_of(const Evidence& evidence, Writing writing) {
-  std::vector<std::string> names;
+// In order of appearance; one without models where there is none.
+std::vector<KindOfModels> kinds_of(const Evidence& evidence, Writing writing) {
+  std::vector<KindOfModels> kinds;
   for (const EvidenceModel& model : evidence.models) {
-    if (model.writing == writing) names.push_back(model.name);
+    if (model.writing != writing) continue;
+    auto found = std::ranges::find(kinds, model.kind_name(), &KindOfModels::name);
+    if (found == kinds.end())
+      found = kinds.insert(kinds.end(), KindOfModels{.name = model.kind_name(), .models = {}});
+    found->models.push_back(model.name);
   }
-  if (names.empty()) names.emplace_back();
-  return names;
+  if (kinds.empty()) kinds.emplace_back();
+  return kinds;
 }
 
 }  // namespace
@@ -258,8 +315,7 @@ std::string why_no_ground(const NullResult& null) {
     return fmt::format("{} question{}, {} are needed", null.questions, null.questions == 1 ? "" : "s",
                        kFewestQuestions);
   }
-  // What float32 leaves of equal numbers is no spread.
-  if (null.error <= 1e-6 * null.delta) return "all questions say the same: no spread to judge by";
+  if (null.error <= kNoSpread * null.delta) return "all questions say the same: no spread to judge by";
   return "";
 }
 
@@ -276,21 +332,21 @@ std::vector<ClaimResult> judge(const Evidence& evidence) {
 }
 
 std::vector<ClaimResult> judge(const Evidence& evidence, std::span<const Claim> claims) {
-  const std::vector<std::string> masked = names_of(evidence, Writing::kFillsMasks);
-  const std::vector<std::string> causal = names_of(evidence, Writing::kAppends);
+  const std::vector<KindOfModels> masked = kinds_of(evidence, Writing::kFillsMasks);
+  const std::vector<KindOfModels> causal = kinds_of(evidence, Writing::kAppends);
   std::vector<ClaimResult> out;
   for (const Claim& claim : claims) {
     const std::vector<ModelNumber> each = numbers_of(evidence, claim);
-    const auto add = [&](const std::string& model, const std::string& against) {
-      out.push_back(judge_one(evidence, claim, {.model = model, .against = against}));
+    const auto add = [&](const KindOfModels& kind, const KindOfModels& against) {
+      out.push_back(judge_one(evidence, claim, kind, against));
       out.back().each = each;
     };
-    for (const std::string& model : masked) {
+    for (const KindOfModels& kind : masked) {
       if (claim.scope == ClaimScope::kMasked) {
-        add(model, "");
+        add(kind, {});
         continue;
       }
-      for (const std::string& against : causal) add(model, against);
+      for (const KindOfModels& against : causal) add(kind, against);
     }
   }
   mark_survivors(out);

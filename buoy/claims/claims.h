@@ -53,8 +53,8 @@ enum class ClaimNull {
 
 enum class ClaimDirection { kAbove, kBelow };
 
-// kMasked: of every model that fills masks. kAgainstCausal: each of them − each that appends, paired by
-// sample.
+// kMasked: of every kind of model that fills masks. kAgainstCausal: each of them − each kind that appends,
+// paired by sample.
 enum class ClaimScope { kMasked, kAgainstCausal };
 
 struct Claim {
@@ -93,6 +93,11 @@ std::span<const Claim> claims();
 struct EvidenceModel {
   std::string name;
   Writing writing = Writing::kFillsMasks;
+  // Models of one kind, trainings of one recipe by several seeds, are judged together; all write the same
+  // way. Empty: a kind of its own, called as the model is.
+  std::string kind = "";
+
+  const std::string& kind_name() const { return kind.empty() ? name : kind; }
 };
 
 // The same tables made from the traces of a null, with the same keys, names of models included.
@@ -135,6 +140,18 @@ struct ModelNumber {
   std::string model;
   Index n = 0;  // samples; 0: it has none, and the numbers mean nothing
   double value = 0, null = 0;
+  std::string kind = "";  // empty: a kind of its own
+
+  const std::string& kind_name() const { return kind.empty() ? model : kind; }
+};
+
+// The contrast over the models of its kinds: by Student's t, since models are few. Each model counts once, by
+// its mean over all questions.
+struct ModelSpread {
+  Index models = 0, against = 0;                // how many; one of the two is at least 2
+  double deviation = 0, against_deviation = 0;  // over the models of each kind; 0 of one model
+  double lo = 0, hi = 0;                        // 95 % interval of value − null
+  double error = 0;                             // standard error; 0: all models say the same
 };
 
 // The contrast beside one null, over the samples that have both.
@@ -148,6 +165,7 @@ struct NullResult {
   double delta = 0;                   // what the excess must go beyond
   double p = 1;                       // of value − null = ±δ, two-sided
   std::string left_out = "";          // why it does not count; empty: it does
+  std::optional<ModelSpread> over_models = {};  // where a kind has several models
 };
 
 // Why this interval is no ground for a verdict, in words: too few questions, or no spread. Empty where it is
@@ -157,10 +175,21 @@ std::string why_no_ground(const NullResult& null);
 // A null that has fewer of the samples is left out.
 inline constexpr double kLeastCovered = 0.5;
 
+// What holds of models of this kind, not of these alone: by the same rule as over questions, of the null that
+// is strictest over models.
+struct OverModels {
+  std::string strictest;  // its name
+  double excess = 0, delta = 0;
+  ModelSpread spread;
+  Verdict verdict = Verdict::kCannotTell;
+  std::string note;  // why it cannot be told, or what is taken as it is; may be empty
+};
+
 struct ClaimResult {
   const Claim* claim = nullptr;
+  // Kinds: a model that has no other of its kind beside it goes by its own name.
   std::string model;    // empty: there is no masked model
-  std::string against;  // of comparisons: the causal model; empty: there is none
+  std::string against;  // of comparisons: the causal one; empty: there is none
   // Beside every null; the first is the claim's own. Empty: not measured, and the numbers below mean nothing.
   std::vector<NullResult> nulls = {};
   // Of the strictest, the one whose excess goes least beyond its δ:
@@ -171,8 +200,9 @@ struct ClaimResult {
   // against, where one is enough: that of the strictest, times how many there are. Nothing where nothing can
   // be told.
   std::optional<double> p;
-  bool survives = false;  // the verdict stands by Holm's correction over all that have a p
-  Verdict verdict = Verdict::kNotMeasured;
+  bool survives = false;                    // the verdict stands by Holm's correction over all that have a p
+  Verdict verdict = Verdict::kNotMeasured;  // over questions, of these models
+  std::optional<OverModels> over_models = {};  // where a kind has several models and it was measured
   std::string note;  // why it was not measured or cannot be told, and which nulls are left out; may be empty
   std::vector<ModelNumber> each = {};  // the same of every model by itself, to read beside it
 };
@@ -180,15 +210,20 @@ struct ClaimResult {
 // Holm's step-down rule: which of these p are significant at `level` when all of them were looked at.
 std::vector<bool> holm(std::span<const double> p, double level);
 
-// Every claim for every masked model, and against every causal one where it compares; at least one result for
-// each claim. Samples of all data sets count alike.
+// The verdict in words, and where a kind has several models which of the two intervals bears it: "supported",
+// "supported over questions and over 3 models", "supported over questions, cannot tell over 3 models".
+std::string verdict_words(const ClaimResult& result);
+
+// Every claim for every kind of masked model, and against every causal one where it compares; at least one
+// result for each claim. Samples of all data sets count alike, and so do the models of a kind.
 std::vector<ClaimResult> judge(const Evidence& evidence);
 // The same of other claims than the table's, which must outlive the results.
 std::vector<ClaimResult> judge(const Evidence& evidence, std::span<const Claim> claims);
 
 // claim,paper,topic,model,against,n,questions,value,null,value_minus_null,lo,hi,direction,delta,unit,each,
-// strictest_null,nulls,p,survives_holm,verdict,note. `each`: the value of every model by itself,
-// "mini-mdm=0.2;mini-arm=0.7". `nulls`: what each null that counts comes to, "stated=0;frozen=0.1".
+// strictest_null,nulls,p,survives_holm,verdict,models,models_against,spread,spread_against,models_lo,models_hi,
+// verdict_over_models,note. `each`: the value of every model by itself, "mini-mdm=0.2;mini-arm=0.7". `nulls`:
+// what each null that counts comes to, "stated=0;frozen=0.1".
 std::string claims_csv(std::span<const ClaimResult> results);
 
 }  // namespace buoy

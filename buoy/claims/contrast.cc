@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
@@ -15,9 +16,11 @@ namespace {
 // By sample, whichever model it is of: keys have no model.
 using Numbers = std::map<SampleKey, ClaimNumber>;
 
-// A contrast is a sum of such ratios Σ value ÷ Σ weight, with their signs.
+// A contrast is a sum of such ratios Σ value ÷ Σ weight, with their signs, each over as many as there are
+// models on its side.
 struct Term {
   double sign = 1;
+  std::size_t model = 0;  // among all: first those of the contrast, then those that it is against
   Numbers numbers;
 };
 
@@ -41,13 +44,33 @@ Numbers numbers_of_side(const SampleTable& table, const std::string& model, cons
   return out;
 }
 
+std::size_t count_of(const Contrasted& models) {
+  return models.models.size() + models.against.size();
+}
+
+bool is_against(const Contrasted& models, std::size_t model) {
+  return model >= models.models.size();
+}
+
+// How many share a side with the model.
+double shared_by(const Contrasted& models, std::size_t model) {
+  return static_cast<double>(is_against(models, model) ? models.against.size() : models.models.size());
+}
+
 std::vector<Term> terms_of(const SampleTable& table, const Claim& claim, const Contrasted& models) {
   check(models.against.empty() || claim.minus == nullptr, "a comparison of models has one side");
-  std::vector<Term> terms = {{.sign = 1, .numbers = numbers_of_side(table, models.model, claim, claim.side)}};
-  if (!models.against.empty())
-    terms.push_back({.sign = -1, .numbers = numbers_of_side(table, models.against, claim, claim.side)});
-  if (claim.minus != nullptr)
-    terms.push_back({.sign = -1, .numbers = numbers_of_side(table, models.model, claim, *claim.minus)});
+  std::vector<Term> terms;
+  for (std::size_t m = 0; m < count_of(models); ++m) {
+    const bool against = is_against(models, m);
+    const std::string& name = against ? models.against[m - models.models.size()] : models.models[m];
+    const double part = 1 / shared_by(models, m);
+    terms.push_back({.sign = against ? -part : part,
+                     .model = m,
+                     .numbers = numbers_of_side(table, name, claim, claim.side)});
+    if (claim.minus != nullptr)
+      terms.push_back(
+          {.sign = -part, .model = m, .numbers = numbers_of_side(table, name, claim, *claim.minus)});
+  }
   return terms;
 }
 
@@ -121,26 +144,37 @@ std::optional<Estimate> sum_of(const std::vector<Term>& terms) {
       .n = n, .questions = questions, .mean = mean, .bootstrap = Studentised(mean, influence, resamples)};
 }
 
-// Without resampling.
-std::optional<double> mean_of_sum(const std::vector<Term>& terms) {
-  double mean = 0;
+// What every model adds to the sum, without resampling.
+std::optional<std::vector<double>> parts_of_sum(const std::vector<Term>& terms, std::size_t models) {
+  std::vector<double> parts(models);
   for (const Term& term : terms) {
     const std::optional<double> ratio = ratio_of(sums_by_unit(term.numbers, units_of({term})).ratios());
     if (!ratio) return std::nullopt;
-    mean += term.sign * *ratio;
+    parts[term.model] += term.sign * *ratio;
   }
-  return mean;
+  return parts;
 }
 
-std::optional<Contrast> contrast_from(const std::vector<Term>& values, const std::vector<Term>& excesses) {
-  const std::optional<double> value = mean_of_sum(values);
-  std::optional<Estimate> excess = value ? sum_of(excesses) : std::nullopt;
+std::optional<Contrast> contrast_from(const std::vector<Term>& values, const std::vector<Term>& excesses,
+                                      const Contrasted& models) {
+  const auto value_parts = parts_of_sum(values, count_of(models));
+  const auto excess_parts = value_parts ? parts_of_sum(excesses, count_of(models)) : std::nullopt;
+  std::optional<Estimate> excess = excess_parts ? sum_of(excesses) : std::nullopt;
   if (!excess) return std::nullopt;
-  return Contrast{.n = excess->n,
-                  .questions = excess->questions,
-                  .value = *value,
-                  .null = *value - excess->mean,
-                  .excess = std::move(*excess)};
+  const double value = std::accumulate(value_parts->begin(), value_parts->end(), 0.0);
+  Contrast made{.n = excess->n,
+                .questions = excess->questions,
+                .value = value,
+                .null = value - excess->mean,
+                .excess = std::move(*excess)};
+  for (std::size_t m = 0; m < excess_parts->size(); ++m) {
+    const double own = (*excess_parts)[m] * shared_by(models, m);
+    if (is_against(models, m))
+      made.against.push_back(-own);
+    else
+      made.models.push_back(own);
+  }
+  return made;
 }
 
 }  // namespace
@@ -168,24 +202,28 @@ std::optional<Contrast> contrast_of(const SampleTable& table, const Claim& claim
   for (Term& term : excesses) {
     for (auto& [key, number] : term.numbers) number.value -= *number.null * number.weight;
   }
-  return contrast_from(values, excesses);
+  return contrast_from(values, excesses, models);
 }
 
 std::optional<Contrast> contrast_beside(const SampleTable& table, const Claim& claim,
                                         const Contrasted& models, const NullPlace& null) {
   std::vector<Term> values = terms_of(table, claim, models);
   std::vector<Term> nulls = terms_of(*null.model, claim, models);
-  if (!models.against.empty()) nulls[1] = terms_of(*null.against, claim, models)[1];
+  if (!models.against.empty()) {
+    const std::vector<Term> others = terms_of(*null.against, claim, models);
+    for (std::size_t i = models.models.size(); i < nulls.size(); ++i) nulls[i] = others[i];
+  }
   for (std::size_t i = 0; i < values.size(); ++i) keep_common(values[i].numbers, nulls[i].numbers);
   std::vector<Term> all;
   for (std::size_t i = 0; i < values.size(); ++i) {
     all.push_back(std::move(values[i]));
-    all.push_back({.sign = -all.back().sign, .numbers = std::move(nulls[i].numbers)});
+    all.push_back(
+        {.sign = -all.back().sign, .model = all.back().model, .numbers = std::move(nulls[i].numbers)});
   }
   keep_pairs(all, models);
   values.clear();
   for (std::size_t i = 0; i < all.size(); i += 2) values.push_back(all[i]);
-  return contrast_from(values, all);
+  return contrast_from(values, all, models);
 }
 
 }  // namespace buoy

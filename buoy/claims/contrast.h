@@ -4,21 +4,25 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "buoy/claims/claims.h"
 
 namespace buoy {
 
 struct Contrast {
-  Index n = 0;          // samples (pairs); of two sides, of the one that fewer have
+  Index n = 0;          // samples (pairs); of two sides or several models, of the one that fewest have
   Index questions = 0;  // likewise
   double value = 0, null = 0;
   Estimate excess;  // value − null, resampled together
+  // The excess of every model by itself; that of the contrast is the mean over `models` less that over
+  // `against`.
+  std::vector<double> models = {}, against = {};
 };
 
-// One model by itself, or less another.
+// The mean over the models of one kind, or less the mean over those of another.
 struct Contrasted {
-  std::string model, against = "";  // empty: none
+  std::vector<std::string> models, against = {};  // against empty: none
 };
 
 // Beside the claim's first null, which each sample brings with it: uniform attention, or as stated. Nothing

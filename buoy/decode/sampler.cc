@@ -198,7 +198,14 @@ Mask generation_mask(const SamplerSettings& settings, const ModelConfig& config,
 }
 
 CacheKind cache_of(const SamplerSettings& s, const ModelConfig& config) {
-  return (bit_of(config.family->sampler) & (kLlada | kDream)) != 0 ? s.cache : CacheKind::kNone;
+  const CacheKind kind =
+      (bit_of(config.family->sampler) & (kLlada | kDream)) != 0 ? s.cache : CacheKind::kNone;
+  if (kind != CacheKind::kNone && config.ssd) {
+    fail_usage(
+        "cache {}: a state space layer keeps no keys and values, so that no pass can leave positions out",
+        name_of(kind));
+  }
+  return kind;
 }
 
 std::string describe_cache(const SamplerSettings& s, const ModelConfig& config) {

@@ -40,7 +40,34 @@ void add_scores(const Trace& trace, std::map<HeadId, HeadScore>& scores) {
   }
 }
 
+InterventionSite site_of(const InterventionChoice& choice) {
+  return {.layers = parse_layers(choice.layers, kAnyNumber),
+          .heads = parse_layers(choice.heads, kAnyNumber),
+          .steps = parse_steps(choice.steps)};
+}
+
+bool unfit_for_all(const InterventionSettings& settings, std::span<const NamedModel> models) {
+  return std::ranges::all_of(
+      models, [&](const NamedModel& m) { return unfit_layer(settings, m.config).has_value(); });
+}
+
 }  // namespace
+
+std::vector<std::string> fitting_interventions(const InterventionChoice& choice,
+                                               std::span<const NamedModel> models, RunObserver& observer) {
+  std::vector<std::string> fitting;
+  for (const std::string& text : choice.interventions) {
+    InterventionSettings settings = parse_intervention(text).front();
+    settings.site = site_of(choice);
+    if (unfit_for_all(settings, models)) {
+      observer.warn(fmt::format("no {}: {} has a state space mixer in layer {}, where no key can be pressed",
+                                text, models[0].name, *unfit_layer(settings, models[0].config)));
+    } else {
+      fitting.push_back(text);
+    }
+  }
+  return fitting;
+}
 
 AnchorsFrom parse_anchors_from(std::string_view name) {
   if (name == "same") return AnchorsFrom::kSameStep;
@@ -50,13 +77,11 @@ AnchorsFrom parse_anchors_from(std::string_view name) {
 
 std::vector<InterventionSettings> choose_interventions(const InterventionChoice& choice,
                                                        const SamplerSettings& sampler,
-                                                       std::span<const NamedModel> models) {
+                                                       std::span<const NamedModel> models, Unfit unfit) {
   if (!choice.interventions.empty() && sampler.cfg_scale > 0) {
     fail_usage("cfg_scale: interventions would reach only one half of such a pass");
   }
-  const InterventionSite site{.layers = parse_layers(choice.layers, kAnyNumber),
-                              .heads = parse_layers(choice.heads, kAnyNumber),
-                              .steps = parse_steps(choice.steps)};
+  const InterventionSite site = site_of(choice);
   std::vector<InterventionSettings> all;
   for (const std::string& text : choice.interventions) {
     for (InterventionSettings& settings : parse_intervention(text)) {
@@ -68,7 +93,10 @@ std::vector<InterventionSettings> choose_interventions(const InterventionChoice&
       settings.spare_evidence = choice.spare_evidence;
       settings.epsilon = choice.epsilon;
       settings.seed = sampler.seed;
-      for (const NamedModel& m : models) check_intervention(settings, m.config, m.name);
+      const bool leave_out = unfit == Unfit::kLeftOut && !unfit_for_all(settings, models);
+      for (const NamedModel& m : models) {
+        if (!leave_out || !unfit_layer(settings, m.config)) check_intervention(settings, m.config, m.name);
+      }
       all.push_back(std::move(settings));
     }
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/ranges.h>
+
 #include "buoy/analysis/analyses.h"
 #include "buoy/base/error.h"
 #include "buoy/engine/rank_observer.h"
@@ -24,18 +26,42 @@ Json described(const InterventionRunSettings& settings, std::span<const NamedIte
   return json;
 }
 
+// Which conditions the model can be put through; "none" is the first. Warns of the others.
+std::vector<std::size_t> conditions_of(const NamedModel& model, const InterventionPlan& conditions,
+                                       const WarningSink& warn) {
+  std::vector<std::size_t> fit = {0};
+  std::vector<std::string> unfit;
+  Index where = 0;
+  for (std::size_t c = 1; c < conditions.named.size(); ++c) {
+    const std::optional<Index> layer = unfit_layer(conditions.settings[c - 1], model.config);
+    if (!layer) {
+      fit.push_back(c);
+      continue;
+    }
+    unfit.push_back(conditions.named[c].name);
+    where = *layer;
+  }
+  if (!unfit.empty()) {
+    warn(fmt::format("{}: left out of {}, whose layer {} has a state space mixer", fmt::join(unfit, ", "),
+                     model.name, where));
+  }
+  return fit;
+}
+
 RunPlan plan_interventions(const InterventionRunSettings& settings, std::span<const NamedItems> data,
-                           const NamedModel& model, const InterventionPlan& conditions) {
+                           const NamedModel& model, const InterventionPlan& conditions,
+                           const WarningSink& warn) {
   const SamplerSettings& sampler = settings.run.sampler_of(model.given);
   RunPlan plan{.variants = {{.sampler = sampler}}, .items = {}};
   for (const InterventionSettings& s : conditions.settings) {
     plan.variants.push_back({.sampler = sampler, .intervention = &s});
   }
+  const std::vector<std::size_t> fit = conditions_of(model, conditions, warn);
   const Condition passages = parse_condition(settings.passages);
   for (const NamedItems& set : data) {
     for (std::size_t i = 0; i < set.items.size(); ++i) {
       const QaItem item = under(passages, set.items[i], {});
-      for (std::size_t c = 0; c < conditions.named.size(); ++c) {
+      for (const std::size_t c : fit) {
         plan.items.push_back({.key = {model.name, set.name, conditions.named[c].name, item.id},
                               .number = static_cast<Index>(i),
                               .item = item,
@@ -57,7 +83,7 @@ std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionR
   }
   const auto warn = [&](const std::string& line) { observer.warn(line); };
   InterventionPlan conditions =
-      with_controls(choose_interventions(settings.choice, settings.run.sampler, models));
+      with_controls(choose_interventions(settings.choice, settings.run.sampler, models, Unfit::kLeftOut));
   IntervenedRun made{
       .output = {}, .data = read_data(settings.run.data, settings.run.places, warn), .result = {}};
   RunWork work;
@@ -69,7 +95,7 @@ std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionR
     rank_heads(model, held_out, settings.run.batch_size, conditions.settings, observer);
   };
   work.plan = [&](const NamedModel& model) {
-    return plan_interventions(settings, made.data, model, conditions);
+    return plan_interventions(settings, made.data, model, conditions, warn);
   };
   if (settings.trace) work.trace = &*settings.trace;
   RunSettings run = settings.run;

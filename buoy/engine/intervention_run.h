@@ -28,11 +28,22 @@ struct InterventionChoice {
 // "same", "previous". Throws UsageError.
 AnchorsFrom parse_anchors_from(std::string_view name);
 
-// The interventions, each once. Throws UsageError, also for layers and heads that a model does not have and
-// for sampler settings that leave part of a pass without an intervention.
+// What becomes of an intervention that cannot be carried out in a layer of one model (unfit_layer()) though
+// it can in another model: an error, or that model goes without it.
+enum class Unfit { kRefused, kLeftOut };
+
+// The interventions, each once. Throws UsageError, also for layers and heads that a model does not have, for
+// one that is unfit for all models, and for sampler settings that leave part of a pass without an
+// intervention.
 std::vector<InterventionSettings> choose_interventions(const InterventionChoice& choice,
                                                        const SamplerSettings& sampler,
-                                                       std::span<const NamedModel> models);
+                                                       std::span<const NamedModel> models,
+                                                       Unfit unfit = Unfit::kRefused);
+
+// Those of the choice that some model can be put through; the observer is warned of the others. For lists
+// that nobody asked for by name.
+std::vector<std::string> fitting_interventions(const InterventionChoice& choice,
+                                               std::span<const NamedModel> models, RunObserver& observer);
 
 // Everything that is run: what was asked for, each followed by its control, none twice.
 struct InterventionPlan {

@@ -7,6 +7,7 @@
 
 #include "buoy/analysis/received.h"
 #include "buoy/base/error.h"
+#include "buoy/engine/model_kinds.h"
 #include "buoy/engine/rank_observer.h"
 #include "buoy/engine/shuffle.h"
 #include "buoy/engine/trace_jobs.h"
@@ -214,20 +215,6 @@ void where_possible(const char* what, RunObserver& observer, const std::function
   }
 }
 
-// Those that every model can be put through.
-std::vector<std::string> study_interventions(std::span<const NamedModel> models, RunObserver& observer) {
-  std::vector<std::string> wanted = kInterventions;
-  for (const NamedModel& model : models) {
-    if (!model.config.ssd) continue;
-    const auto pins = [](const std::string& name) { return name.starts_with("pin-anchors"); };
-    if (std::erase_if(wanted, pins) > 0) {
-      observer.warn(fmt::format("no pin-anchors: {} has state space layers, in which no key can be pressed",
-                                model.name));
-    }
-  }
-  return wanted;
-}
-
 struct StudyParts {
   std::optional<EvaluatedRun> answers;
   std::optional<StressedRun> stress;
@@ -258,7 +245,8 @@ StudyParts run_parts(const Studying& study, std::span<const NamedModel> models, 
   where_possible("interventions", study.observer, [&] {
     InterventionRunSettings intervene;
     intervene.run = part(settings, "interventions", limit);
-    intervene.choice.interventions = study_interventions(models, study.observer);
+    intervene.choice.interventions = kInterventions;
+    intervene.choice.interventions = fitting_interventions(intervene.choice, models, study.observer);
     intervene.trace = settings.analyses;
     parts.interventions = run_interventions(study.ranks, intervene, intervening);
   });
@@ -267,7 +255,8 @@ StudyParts run_parts(const Studying& study, std::span<const NamedModel> models, 
 
 std::vector<ClaimResult> judge_outcome(const StudyOutcome& outcome) {
   Evidence evidence;
-  for (const StudiedModel& m : outcome.result.models) evidence.models.push_back({m.name, m.writing});
+  for (const StudiedModel& m : outcome.result.models)
+    evidence.models.push_back({.name = m.name, .writing = m.writing, .kind = m.kind});
   evidence.analyses = &outcome.result.table;
   evidence.by_gold = &outcome.result.by_gold;
   for (const CollectedNull& null : outcome.result.nulls)
@@ -289,6 +278,8 @@ Json described(const StudySettings& settings, std::span<const NamedItems> data) 
   json["analyses"] = fmt::format("{}", fmt::join(names, ", "));
   json["anchors"] = describe(settings.analyses.analysis.anchors);
   json["parts"] = settings.analyses_alone ? "analyses" : "all";
+  for (const ModelKind& kind : settings.kinds)
+    json["kinds"][kind.name] = fmt::format("{}", fmt::join(kind.models, ", "));
   if (settings.analyses_alone) return json;
   json["twins"] = {{"count", settings.twins}, {"seed", settings.twin_seed}};
   if (settings.stress_limit) json["stress_limit"] = *settings.stress_limit;
@@ -326,6 +317,7 @@ StudyOutcome work_on(const Studying& study, std::span<const NamedModel> models) 
       outcome.twins.push_back(trace_twin(study, model, twin, outcome.shelf, result));
   }
   study.observer.end();
+  for (StudiedModel& model : result.models) model.kind = kind_of(settings, model.name);
   if (study.ranks.leads()) finish_collecting(result);
   if (outcome.shelf.found() > 0) {
     study.observer.found(fmt::format("{} traces were there already", outcome.shelf.found()));
@@ -348,6 +340,7 @@ std::optional<StudyOutcome> run_study(Ranks& ranks, const StudySettings& given, 
   RankObserver observer(ranks, watching);
   StudySettings settings = given;
   const std::vector<NamedModel> models = read_models(settings.run);
+  settings.kinds = named_kinds(settings.kinds, models);
   for (const NamedModel& m : models) check_watchable(settings.run.sampler_of(m.given), m.config, "a study");
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
   const std::vector<NamedItems> data = read_data(settings.run.data, settings.run.places, warnings);

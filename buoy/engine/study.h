@@ -17,6 +17,12 @@
 
 namespace buoy {
 
+// Models that are several trainings of one kind, each as in RunSettings::models or by its name.
+struct ModelKind {
+  std::string name;
+  std::vector<std::string> models;
+};
+
 struct StudySettings {
   RunSettings run;
   RecordSettings record;
@@ -28,6 +34,8 @@ struct StudySettings {
   // for the verdicts; not with analyses_alone.
   Index twins = 3;
   std::uint64_t twin_seed = 1;
+  // Judged and drawn together; a model in none of them is a kind of its own.
+  std::vector<ModelKind> kinds = {};
   // Where the folder holds another study, or anything else of ours.
   OutputFolder::Other other = OutputFolder::Other::kRefuse;
 };
@@ -49,13 +57,14 @@ struct StudyOutcome {
 // keys and its experts, asked for or not: claims need it, and the trace of a small model stays small.
 inline constexpr Index kFewHeads = 256;
 
-// A figure can tell this many models apart.
-inline constexpr std::size_t kMostModels = 6;
+// A figure can tell this many kinds of models apart.
+inline constexpr std::size_t kMostKinds = 6;
+inline constexpr std::size_t kMostModels = 24;
 
 // On every rank of a job; nothing on those that do not lead. All must see OUTPUT, which holds the twins.
 // Broken off, a study with the same settings goes on where it was: until finish_study() its traces lie in
 // OUTPUT/traces. A folder that holds anything else is treated as the settings say. Throws Error, UsageError
-// and Cancelled.
+// (kinds that name no model, a model twice, or models that write in different ways among them) and Cancelled.
 std::optional<StudyOutcome> run_study(Ranks& ranks, const StudySettings& settings, RunObserver& observer);
 
 // Removes traces and twins that are not to be kept, and writes down which files the study made; to be called

@@ -136,18 +136,24 @@ std::optional<InterventionSettings> control_of(const InterventionSettings& setti
   return control;
 }
 
+std::optional<Index> unfit_layer(const InterventionSettings& settings, const ModelConfig& config) {
+  if (settings.kind->correct == nullptr) return std::nullopt;
+  for (Index l = 0; l < config.L; ++l) {
+    if (settings.site.has_layer(l) && config.layer(l).mixer == MixerKind::kSsd) return l;
+  }
+  return std::nullopt;
+}
+
 void check_intervention(const InterventionSettings& settings, const ModelConfig& config,
                         const std::string& model) {
   check_numbers(settings.site.layers, config.L, "layers", settings.name(), model);
   check_numbers(settings.site.heads, config.H, "heads", settings.name(), model);
-  if (settings.kind->correct != nullptr) {
-    for (Index l = 0; l < config.L; ++l) {
-      if (!settings.site.has_layer(l) || config.layer(l).mixer == MixerKind::kAttention) continue;
-      fail_usage(
-          "{}: layer {} of {} has a state space mixer: a key there can be hidden, but there is no softmax in "
-          "which a bias could press or raise it (--layers may name those with attention)",
-          settings.name(), l, model);
-    }
+  if (const auto layer = unfit_layer(settings, config)) {
+    fail_usage(
+        "{}: layer {} of {} has a state space mixer: a key there can be hidden, but there is no softmax in "
+        "which a "
+        "bias could press or raise it (the site may name layers with attention: --at-layers)",
+        settings.name(), *layer, model);
   }
   if (!settings.kind->needs_ranking) return;
   const Index layers = settings.site.layers.empty() ? config.L : std::ssize(settings.site.layers);

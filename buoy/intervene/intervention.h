@@ -153,8 +153,12 @@ std::vector<InterventionSettings> parse_intervention(std::string_view text);
 // The control of an intervention, with the same parameter and site; nothing where it has none.
 std::optional<InterventionSettings> control_of(const InterventionSettings& settings);
 
-// Throws UsageError when the site names layers or heads that the model does not have, or there are fewer
-// heads than are to be cut.
+// The first layer of the site in which the intervention cannot be carried out: one with a state space mixer,
+// where keys are to be pressed or raised. Nothing where there is none.
+std::optional<Index> unfit_layer(const InterventionSettings& settings, const ModelConfig& config);
+
+// Throws UsageError when the site names layers or heads that the model does not have, or one that is unfit,
+// or there are fewer heads than are to be cut.
 void check_intervention(const InterventionSettings& settings, const ModelConfig& config,
                         const std::string& model);
 

@@ -61,6 +61,11 @@ ForestRow row_of(const ClaimResult& r, const FigureWriter& colors) {
   row.nulls = null_marks(r, scale);
   row.text = fmt::format("{}\n{}\nbeside {}, n = {}", change_text({.mean = r.excess, .lo = r.lo, .hi = r.hi}),
                          r.claim->unit, r.strictest, r.n);
+  if (r.over_models) {
+    const ModelSpread& s = r.over_models->spread;
+    row.text += fmt::format("\nover {} models {}", s.models + s.against,
+                            change_text({.mean = r.over_models->excess, .lo = s.lo, .hi = s.hi}));
+  }
   return row;
 }
 

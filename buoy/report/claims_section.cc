@@ -71,7 +71,24 @@ std::string other_nulls(const ClaimResult& r) {
   return texts.empty() ? "–" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::vector<TableColumn> columns_of(const ClaimResult& first, const FigureWriter& colors) {
+// Whether a kind of any of them has several models.
+bool has_several_models(Results results) {
+  return std::ranges::any_of(results, [](const ClaimResult& r) { return r.over_models.has_value(); });
+}
+
+void add_kind_columns(std::vector<TableColumn>& columns, const ClaimResult& first,
+                      const FigureWriter& colors) {
+  for (const KindText& kind : each_kind(first)) {
+    columns.push_back({.name = kind.kind,
+                       .kind = ColumnKind::kNumber,
+                       .definition =
+                           "the number that the claim is about, of this model by itself; of a kind with "
+                           "several models their mean, then the lowest and the highest",
+                       .color = colors.color_of(kind.kind)});
+  }
+}
+
+std::vector<TableColumn> columns_of(Results results, const FigureWriter& colors) {
   std::vector<TableColumn> columns = {{.name = "claim"}, {.name = "models"}};
   columns.push_back(
       number_column("n", "samples, or samples that both models have; resampled are their questions"));
@@ -94,20 +111,36 @@ std::vector<TableColumn> columns_of(const ClaimResult& first, const FigureWriter
                      .definition = "supported: the interval lies beyond δ; not supported: it lies wholly "
                                    "short of δ; else it cannot be told; also by Holm: it stands though so "
                                    "many were asked"});
-  for (const ModelNumber& number : first.each) {
-    columns.push_back({.name = number.model,
-                       .kind = ColumnKind::kNumber,
-                       .definition = "the number that the claim is about, of this model by itself",
-                       .color = colors.color_of(number.model)});
+  if (has_several_models(results)) {
+    columns.push_back(
+        number_column("over models",
+                      "value − null beside the null that is strictest over models, with the 95 % "
+                      "interval by Student's t over the models of the kind; their standard deviation"));
   }
+  add_kind_columns(columns, results[0], colors);
   return columns;
 }
 
-std::vector<std::string> row_of_numbers(const ClaimResult& r) {
+// Over the models of its kinds; – where each is one model.
+std::string over_models_text(const ClaimResult& r) {
+  if (!r.over_models) return "–";
+  const OverModels& over = *r.over_models;
+  const ModelSpread& s = over.spread;
+  std::string text =
+      fmt::format("{} beside {}, deviation {}", change_text({.mean = over.excess, .lo = s.lo, .hi = s.hi}),
+                  over.strictest, number_text(s.deviation));
+  if (s.against > 1) text += fmt::format(" and {}", number_text(s.against_deviation));
+  return text + (s.against > 0 ? fmt::format(", {} and {} models", s.models, s.against)
+                               : fmt::format(", {} models", s.models));
+}
+
+std::vector<std::string> row_of_numbers(const ClaimResult& r, Results of_paper) {
   const bool measured = r.n > 0;
-  std::string verdict(name_of(r.verdict));
+  std::string verdict = verdict_words(r);
   if (r.survives) verdict += ", also by Holm";
   if (!r.note.empty()) verdict += fmt::format(" ({})", r.note);
+  if (r.over_models && !r.over_models->note.empty())
+    verdict += fmt::format(" (over models: {})", r.over_models->note);
   std::vector<std::string> row = {
       std::string(r.claim->sentence),
       models_of(r),
@@ -119,17 +152,18 @@ std::vector<std::string> row_of_numbers(const ClaimResult& r) {
       fmt::format("{}{}", r.claim->direction == ClaimDirection::kAbove ? "> " : "< −",
                   number_text(measured ? r.delta : r.claim->delta)),
       std::move(verdict)};
-  for (const ModelNumber& number : r.each) row.push_back(number.n > 0 ? number_text(number.value) : "–");
+  if (has_several_models(of_paper)) row.push_back(over_models_text(r));
+  for (const KindText& kind : each_kind(r)) row.push_back(kind.text);
   return row;
 }
 
 TableBlock table_of(Results of_paper, const FigureWriter& colors) {
   TableBlock table{.caption = fmt::format("{}. {} What is computed shows when pointing at a claim.",
                                           paper_name(of_paper[0].claim->paper), tally(of_paper)),
-                   .columns = columns_of(of_paper[0], colors),
+                   .columns = columns_of(of_paper, colors),
                    .rows = {}};
   for (const ClaimResult& r : of_paper) {
-    table.rows.push_back(row_of_numbers(r));
+    table.rows.push_back(row_of_numbers(r, of_paper));
     table.row_definitions.push_back(definition_of(*r.claim));
   }
   return table;
@@ -177,7 +211,7 @@ TableBlock dispute_table(std::span<const Settlement> settled) {
 
 std::string verdict_text(const ClaimResult& r) {
   constexpr std::array<const char*, 4> kSigns = {"✓", "✗", "?", "–"};
-  return fmt::format("{} {}", kSigns[static_cast<std::size_t>(r.verdict)], name_of(r.verdict));
+  return fmt::format("{} {}", kSigns[static_cast<std::size_t>(r.verdict)], verdict_words(r));
 }
 
 // Whether a claim has several verdicts, of several models.
@@ -198,12 +232,7 @@ TableBlock verdict_table(Results results, const FigureWriter& colors) {
                                "supported: the 95 % interval of value − null lies beyond the least size that "
                                "matters, for every null that applies; not supported: it lies wholly short of "
                                "it for the strictest; else it cannot be told"});
-  for (const ModelNumber& number : results[0].each) {
-    table.columns.push_back({.name = number.model,
-                             .kind = ColumnKind::kNumber,
-                             .definition = "the number that the claim is about, of this model by itself",
-                             .color = colors.color_of(number.model)});
-  }
+  add_kind_columns(table.columns, results[0], colors);
   table.columns.push_back({.name = "strictest null",
                            .kind = ColumnKind::kNumber,
                            .definition =
@@ -213,7 +242,7 @@ TableBlock verdict_table(Results results, const FigureWriter& colors) {
     std::vector<std::string> row = {std::string(r.claim->sentence)};
     if (several) row.push_back(models_of(r));
     row.push_back(verdict_text(r));
-    for (const ModelNumber& number : r.each) row.push_back(number.n > 0 ? number_text(number.value) : "–");
+    for (const KindText& kind : each_kind(r)) row.push_back(kind.text);
     row.push_back(r.n > 0 ? fmt::format("{} {}", r.strictest, number_text(r.null)) : "–");
     table.rows.push_back(std::move(row));
     table.row_definitions.push_back(definition_of(*r.claim));
@@ -250,6 +279,25 @@ std::string paper_name(std::string_view arxiv) {
   return fmt::format("{} (arXiv {})", known->subject, arxiv);
 }
 
+std::vector<KindText> each_kind(const ClaimResult& result) {
+  std::vector<KindText> kinds;
+  for (const std::string& name : names_in(result.each, [](const ModelNumber& n) { return n.kind_name(); })) {
+    double sum = 0, lowest = 0, highest = 0;
+    Index count = 0;
+    for (const ModelNumber& number : result.each) {
+      if (number.kind_name() != name || number.n == 0) continue;
+      lowest = count == 0 ? number.value : std::min(lowest, number.value);
+      highest = count == 0 ? number.value : std::max(highest, number.value);
+      sum += number.value;
+      ++count;
+    }
+    std::string text = count == 0 ? "–" : number_text(sum / static_cast<double>(count));
+    if (count > 1) text += fmt::format(" ({} to {})", number_text(lowest), number_text(highest));
+    kinds.push_back({.kind = name, .text = std::move(text)});
+  }
+  return kinds;
+}
+
 std::string models_of(const ClaimResult& result) {
   if (result.claim->scope == ClaimScope::kMasked || result.against.empty()) return result.model;
   return fmt::format("{} − {}", result.model, result.against);
@@ -276,7 +324,9 @@ Section claims_section(Results results, const FigureWriter& writer) {
           "caveat says so. The "
           "verdict is a rule: supported when the 95 % interval of value − null lies beyond δ for the "
           "strictest null, not supported when it lies wholly short of it, else open; it holds for "
-          "these models and these data. " +
+          "these models and these data. Where a kind has several models the same rule is also applied over "
+          "models, "
+          "by Student's t; that says whether it holds of models of the kind. " +
           tally(results) + holm_text(results)};
   const StudyFigure figure{.name = "claims",
                            .figure = claims_figure(results, writer),

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "buoy/claims/claims.h"
 #include "buoy/draw/forest.h"
@@ -13,6 +14,13 @@ namespace buoy {
 
 // "Attention floating (arXiv 2601.07894)"; the number alone where papers() does not have it.
 std::string paper_name(std::string_view arxiv);
+
+// The numbers of `each`, kind by kind: of several models their mean and, in brackets, the lowest and the
+// highest.
+struct KindText {
+  std::string kind, text;  // – where no model of the kind has the number
+};
+std::vector<KindText> each_kind(const ClaimResult& result);
 
 // "mini-mdm", or "mini-mdm − mini-arm" where the claim compares.
 std::string models_of(const ClaimResult& result);

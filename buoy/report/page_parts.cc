@@ -55,7 +55,12 @@ void FigureWriter::add(Section& section, std::string_view topic, const StudyFigu
 }
 
 Index FigureWriter::color_of(const std::string& model) const {
-  const Index place = std::ranges::find(options_.models, model) - options_.models.begin();
+  const auto kind_of = [&](const std::string& name) {
+    const auto found = options_.kinds.find(name);
+    return found == options_.kinds.end() ? name : found->second;
+  };
+  const std::vector<std::string> kinds = names_in(options_.models, kind_of);
+  const Index place = std::ranges::find(kinds, kind_of(model)) - kinds.begin();
   return place % kSeriesColorCount;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@ struct FigureOptions {
   std::vector<FigureFormat> formats = {kFigureFormats.begin(), kFigureFormats.end()};  // of the files
   // Models in the order of their colours; empty: those of the result, in order of appearance.
   std::vector<std::string> models = {};
+  // Models that share the colour of their kind, which is called by that name too; one that is not here is a
+  // kind of its own.
+  std::map<std::string, std::string> kinds = {};
 };
 
 // What FigureOptions::only may name: the analyses, then "claims", "answers", "stress" and "interventions".
@@ -44,7 +48,7 @@ class FigureWriter {
   bool wants(std::string_view topic) const;
   // Saves it as figures/NAME.* and adds it to the section, where its topic is wanted. Throws Error.
   void add(Section& section, std::string_view topic, const StudyFigure& figure) const;
-  // Which of the series' colours the model has.
+  // Which of the series' colours the model, or the kind, has.
   Index color_of(const std::string& model) const;
   // kNoFonts where it applies.
   std::vector<std::string> notes() const;
@@ -62,7 +66,7 @@ template <typename Rows, typename Name>
 std::vector<std::string> names_in(const Rows& rows, Name name) {
   std::vector<std::string> names;
   for (const auto& row : rows) {
-    const std::string& one = std::invoke(name, row);
+    const std::string one = std::invoke(name, row);
     if (std::find(names.begin(), names.end(), one) == names.end()) names.push_back(one);
   }
   return names;

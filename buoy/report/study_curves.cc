@@ -29,7 +29,7 @@ Range range_of(const CurvePanel& panel) {
 }  // namespace
 
 std::vector<StudyFigure> layer_curves(const StudyView& view, const LayerCurves& what) {
-  Curves curves{.note = view.sample_note() + " Bands: 95 % bootstrap intervals over questions.",
+  Curves curves{.note = view.sample_note() + " " + view.interval_note("Bands"),
                 .x_title = "layer",
                 .y_title = std::string(what.y_title),
                 .legend = LegendPlace::kAbove};
@@ -147,22 +147,21 @@ std::vector<StudyFigure> class_figures(const StudyView& view) {
                         "number alone would "
                         "bring. Structure: white space, punctuation, template and function words.",
              .panels = kPanels});
-  Bars bars{.note = view.sample_note() + " Whiskers: 95 % intervals.",
+  Bars bars{.note = view.sample_note() + " " + view.interval_note("Whiskers"),
             .y_title = "lift, shallow − deep third",
             .labels = ValueLabels::kShown,
             .decimals = 2,
             .groups = {"structure", "content"}};
   const Quantity kContrasts[] = {{"structural_contrast", "finished"}, {"content_contrast", "finished"}};
-  for (const StudiedModel& model : view.models()) {
-    BarSeries series{.name = model.name, .bars = {}, .color = view.color_of(model)};
+  for (const StudiedKind& kind : view.kinds()) {
+    BarSeries series{.name = kind.name, .bars = {}, .color = view.color_of(kind)};
     for (const Quantity& q : kContrasts) {
-      const Summary* s = view.find(model, {.quantity = std::string(q.name), .part = std::string(q.part)});
-      if (s == nullptr) {
+      const auto s = view.find(kind, {.quantity = std::string(q.name), .part = std::string(q.part)});
+      if (!s) {
         series.bars.push_back({});
         continue;
       }
-      series.bars.push_back(
-          {.value = s->mean, .low = s->lo.value_or(s->mean), .high = s->hi.value_or(s->mean)});
+      series.bars.push_back({.value = s->mean, .low = s->lo, .high = s->hi});
       if (s->null) series.bars.back().null = *s->null;
     }
     bars.series.push_back(std::move(series));
@@ -171,9 +170,7 @@ std::vector<StudyFigure> class_figures(const StudyView& view) {
       {.name = "classes_contrast",
        .figure = std::move(bars),
        .csv = view.csv(kContrasts),
-       .caption =
-           "Depth contrast: above 0, shallow layers favour the class more than deep ones. Whiskers: 95 % "
-           "intervals.",
+       .caption = "Depth contrast: above 0, shallow layers favour the class more than deep ones.",
        .alt = "Bars of the depth contrast of structure and content, model beside model."});
   return figures;
 }

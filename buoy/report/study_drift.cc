@@ -206,7 +206,7 @@ StudyFigure trails(const StudyView& view, const Trace& trace) {
 
 std::vector<StudyFigure> drift_figures(const StudyView& view) {
   std::vector<StudyFigure> figures;
-  for (const StudiedModel& model : view.models()) {
+  for (const StudiedModel& model : view.shown()) {
     if (model.examples.empty() || !has_steps(model.examples[0])) continue;
     add_heatmaps(view, model.examples[0], figures);
     figures.push_back(trails(view, model.examples[0]));

@@ -47,7 +47,7 @@ std::vector<StudyFigure> load_maps(const StudyView& view) {
               .column_axis = {.title = "expert"},
               .row_order = RowOrder::kUp,
               .color = {.title = "× even", .map = ColorMap::kTide, .low = 0.0}};
-  for (const StudiedModel& model : view.models()) {
+  for (const StudiedModel& model : view.shown()) {
     HeatmapPanel panel = load_map(view, model);
     if (panel.rows > 0) map.panels.push_back(std::move(panel));
   }

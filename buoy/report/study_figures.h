@@ -25,8 +25,8 @@ std::vector<StudyFigure> expert_figures(const StudyView& view);
 // Whether any model has experts whose load was measured.
 bool has_experts(const StudyView& view);
 
-// Curves over layers, one panel for each quantity and one line for each model. Nothing when no model has any
-// of them.
+// Curves over layers, one panel for each quantity and one line for each kind of model. Nothing when no model
+// has any of them.
 struct LayerCurves {
   std::string_view name, y_title, caption;
   struct Panel {

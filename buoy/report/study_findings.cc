@@ -15,12 +15,13 @@ std::string percent(double value) {
   return number_text(value, Digits::kPercent) + " %";
 }
 
-// The models that the sentences are about, the masked one first.
+// The models that the sentences are about: the first of each kind, masked ones first.
 std::vector<const StudiedModel*> shown_models(const StudyView& view) {
   std::vector<const StudiedModel*> models;
   for (const Writing writing : {Writing::kFillsMasks, Writing::kAppends}) {
-    const auto found = std::ranges::find(view.models(), writing, &StudiedModel::writing);
-    if (found != view.models().end()) models.push_back(&*found);
+    for (const StudiedModel& model : view.shown()) {
+      if (model.writing == writing) models.push_back(&model);
+    }
   }
   return models;
 }

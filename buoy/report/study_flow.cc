@@ -135,15 +135,15 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKi
        .alt = fmt::format("Matrices of flow between regions for {}.", model.name)});
 }
 
-Bar bar_of(const Summary* s) {
-  if (s == nullptr) return {};
-  Bar bar{.value = s->mean, .low = s->lo.value_or(s->mean), .high = s->hi.value_or(s->mean)};
+Bar bar_of(const std::optional<KindNumber>& s) {
+  if (!s) return {};
+  Bar bar{.value = s->mean, .low = s->lo, .high = s->hi};
   if (s->null) bar.null = *s->null;
   return bar;
 }
 
 void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
-  Bars bars{.note = view.sample_note() + " Whiskers: 95 % bootstrap intervals over questions.",
+  Bars bars{.note = view.sample_note() + " " + view.interval_note("Whiskers"),
             .width = kTextWidth,
             .y_title = "gold lift",
             .reference = ReferenceLine{.value = 1, .name = "no preference"},
@@ -156,11 +156,10 @@ void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
   if (labels.size() > kMostGroups) labels.resize(kMostGroups);
   for (const std::string& label : labels) bars.groups.push_back(label);
   const ColumnKey key{.quantity = "gold_lift", .part = "per-token"};
-  for (const StudiedModel& model : view.models()) {
-    BarSeries series{
-        .name = model.name, .bars = {bar_of(view.find(model, key))}, .color = view.color_of(model)};
+  for (const StudiedKind& kind : view.kinds()) {
+    BarSeries series{.name = kind.name, .bars = {bar_of(view.find(kind, key))}, .color = view.color_of(kind)};
     for (const std::string& label : labels)
-      series.bars.push_back(bar_of(view.find_by_gold(model, label, key)));
+      series.bars.push_back(bar_of(view.find_by_gold(kind, label, key)));
     bars.series.push_back(std::move(series));
   }
   const bool any =
@@ -177,7 +176,7 @@ void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
        .csv = std::move(csv),
        .caption = "Rolled-out flow from the answer into the gold passage ÷ into the other passages, per "
                   "token, divided by "
-                  "the same under uniform attention; 1 is no preference. Whiskers: 95 % intervals." +
+                  "the same under uniform attention; 1 is no preference." +
                   sensitivity_text(view, view.models(), "per-token"),
        .alt = "Bars of gold lift by position of the gold passage."});
 }
@@ -211,7 +210,7 @@ std::vector<StudyFigure> flow_figures(const StudyView& view) {
     figures.push_back(std::move(f));
   }
   for (const FlowKind& kind : kFlowKinds) {
-    for (const StudiedModel& model : view.models()) add_matrices(view, model, kind, figures);
+    for (const StudiedModel& model : view.shown()) add_matrices(view, model, kind, figures);
   }
   add_gold_lift(view, figures);
   constexpr LayerCurves::Panel kPanels[] = {{"answer into gold ÷ into others", {"answer_to_gold", ""}}};
@@ -227,14 +226,15 @@ std::vector<StudyFigure> flow_figures(const StudyView& view) {
 }
 
 std::vector<StudyFigure> task_figures(const StudyView& view) {
-  Heatmap map{.width = view.models().size() > 1 ? kTextWidth : kColumnWidth,
-              .panels_across = std::min<Index>(3, std::ssize(view.models())),
-              .outline_name = "p < 0.05",
-              .color = {.title = "JS divergence, nats", .map = ColorMap::kTide, .low = 0.0},
-              .numbers = CellNumbers::kShown,
-              .decimals = 3};
+  Heatmap map{
+      .width = view.kinds().size() > 1 ? kTextWidth : kColumnWidth,
+      .panels_across = view.kinds().size() == 4 ? Index{2} : std::min<Index>(3, std::ssize(view.kinds())),
+      .outline_name = "p < 0.05",
+      .color = {.title = "JS divergence, nats", .map = ColorMap::kTide, .low = 0.0},
+      .numbers = CellNumbers::kShown,
+      .decimals = 3};
   std::string csv = "panel,row,column,value,p,n_row,n_column\n";
-  for (const StudiedModel& model : view.models()) {
+  for (const StudiedModel& model : view.shown()) {
     const std::vector<TaskProfiles> tasks = task_profiles(view.result().table, {.model = model.name});
     const auto T = static_cast<Index>(tasks.size());
     if (T < 2) continue;

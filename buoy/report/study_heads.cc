@@ -17,7 +17,7 @@ bool has_values(const HeatmapPanel& panel) {
 // One map of each model for one quantity, or nothing when no model has it.
 std::vector<HeatmapPanel> maps_of(const StudyView& view, Quantity quantity) {
   std::vector<HeatmapPanel> panels;
-  for (const StudiedModel& model : view.models()) {
+  for (const StudiedModel& model : view.shown()) {
     HeatmapPanel panel = view.head_map(model, model.name, quantity);
     if (has_values(panel)) panels.push_back(std::move(panel));
   }
@@ -36,7 +36,7 @@ void add_map(const StudyView& view, const HeadMap& what, std::vector<StudyFigure
   if (panels.empty()) return;
   Heatmap map{.note = view.sample_note(),
               .width = panels.size() > 1 ? kTextWidth : kColumnWidth,
-              .panels_across = std::min<Index>(3, std::ssize(panels)),
+              .panels_across = panels.size() == 4 ? Index{4} : std::min<Index>(3, std::ssize(panels)),
               .panel_height = kMapHeight,
               .row_axis = {.title = "layer"},
               .column_axis = {.title = "head"},

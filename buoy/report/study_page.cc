@@ -124,7 +124,8 @@ std::vector<ModelKey> key_of(const StudyView& view) {
   std::vector<ModelKey> key;
   for (const StudiedModel& m : view.models()) {
     key.push_back({.name = m.name,
-                   .detail = fmt::format("{}, {} layers × {} heads", name_of(m.writing), m.layers, m.heads),
+                   .detail = fmt::format("{}{}, {} layers × {} heads", m.kind.empty() ? "" : m.kind + ": ",
+                                         name_of(m.writing), m.layers, m.heads),
                    .color = view.color_of(m)});
   }
   return key;
@@ -132,7 +133,11 @@ std::vector<ModelKey> key_of(const StudyView& view) {
 
 FigureOptions with_models(FigureOptions options, const StudyResult& result) {
   options.models.clear();
-  for (const StudiedModel& m : result.models) options.models.push_back(m.name);
+  options.kinds.clear();
+  for (const StudiedModel& m : result.models) {
+    options.models.push_back(m.name);
+    if (!m.kind.empty()) options.kinds[m.name] = m.kind;
+  }
   return options;
 }
 

@@ -77,10 +77,18 @@ constexpr Line kConcentration[] = {{"Entropy of received attention, nats", {"ent
                                    {"Gini", {"gini", ""}},
                                    {"Anchors per head", {"anchor_count", ""}},
                                    {"Entropy of rows, nats", {"row_entropy", ""}}};
-constexpr Line kQk[] = {
-    {"Δ score", {"delta_score", ""}},     {"Δ cosine", {"delta_cosine", ""}},
-    {"Δ norm", {"delta_norm", ""}},       {"Angle share", {"angle_share", ""}},
-    {"Scale share", {"scale_share", ""}}, {"Share of both together", {"covariance_share", ""}}};
+constexpr Line kQk[] = {{"Δ score", {"delta_score", ""}},
+                        {"Δ cosine", {"delta_cosine", ""}},
+                        {"Δ norm", {"delta_norm", ""}},
+                        {"Angle share", {"angle_share", ""}},
+                        {"Scale share", {"scale_share", ""}},
+                        {"Share of both together", {"covariance_share", ""}},
+                        {"State space layers: Δ cosine", {"delta_cosine", "ssd"}},
+                        {"State space layers: Δ norm", {"delta_norm", "ssd"}},
+                        {"State space layers: Δ recency", {"delta_recency", "ssd"}},
+                        {"State space layers: angle share", {"angle_share", "ssd"}},
+                        {"State space layers: scale share", {"scale_share", "ssd"}},
+                        {"State space layers: recency share", {"recency_share", "ssd"}}};
 constexpr Line kFlow[] = {
     {"Direct: gold passage ÷ others, per token", {"direct_gold_lift", ""}},
     {"Direct: last third of the places against the first, ln", {"near_far", ""}, kSample},
@@ -119,8 +127,23 @@ constexpr const char* kNumberCaption =
     "samples "
     "that have the number. Numbers of layers are averaged over layers first.";
 
-TableColumn null_column() {
-  return number_column("null", "the same under uniform attention");
+TableColumn null_column(const StudyView& view) {
+  if (!view.has_recency()) return number_column("null", "the same under uniform attention");
+  return number_column(
+      "null, recency",
+      "the same under uniform attention; then under attention that falls off with distance, as sharp "
+      "as each head's own rows, and knows nothing else");
+}
+
+// "0.2", or "0.2, 0.35" where the recency null was collected; – for one that there is none of.
+std::string nulls_text(const StudyView& view, const StudiedModel& model, const Line& line, const Summary& s) {
+  const std::string uniform = s.null ? number_text(*s.null) : "–";
+  if (!view.has_recency()) return uniform;
+  const ColumnKey key{.quantity = std::string(line.quantity.name), .part = std::string(line.quantity.part)};
+  const std::optional<double> near = line.of == Line::Of::kLayerMean
+                                         ? view.recency_mean_of(model, line.quantity)
+                                         : view.recency_of(model, key);
+  return fmt::format("{}, {}", uniform, near ? number_text(*near) : "–");
 }
 TableColumn count_column() {
   return number_column("n", "samples that have the number; of each model where they differ");
@@ -139,7 +162,7 @@ TableBlock wide_table(const StudyView& view, std::span<const Line> lines) {
   TableBlock table{.caption = kNumberCaption, .columns = {{.name = "quantity"}}, .rows = {}};
   for (const StudiedModel& model : view.models()) {
     table.columns.push_back({.name = model.name, .kind = ColumnKind::kNumber, .color = view.color_of(model)});
-    table.columns.push_back(null_column());
+    table.columns.push_back(null_column(view));
   }
   table.columns.push_back(count_column());
   for (const Line& line : lines) {
@@ -148,7 +171,7 @@ TableBlock wide_table(const StudyView& view, std::span<const Line> lines) {
     for (const StudiedModel& model : view.models()) {
       const Summary* s = number_of(view, model, line);
       row.push_back(s != nullptr ? interval_text(*s) : "–");
-      row.push_back(s != nullptr && s->null ? number_text(*s->null) : "–");
+      row.push_back(s != nullptr ? nulls_text(view, model, line, *s) : "–");
       counts.push_back(s != nullptr ? s->n : 0);
     }
     row.push_back(counts_text(counts));
@@ -163,7 +186,7 @@ TableBlock long_table(const StudyView& view, std::span<const Line> lines) {
                    .columns = {{.name = "quantity"},
                                {.name = "model"},
                                number_column("mean"),
-                               null_column(),
+                               null_column(view),
                                count_column()},
                    .rows = {}};
   for (const Line& line : lines) {
@@ -171,7 +194,7 @@ TableBlock long_table(const StudyView& view, std::span<const Line> lines) {
       const Summary* s = number_of(view, model, line);
       if (s == nullptr) continue;
       table.rows.push_back({std::string(line.label), model.name, interval_text(*s),
-                            s->null ? number_text(*s->null) : "–", fmt::to_string(s->n)});
+                            nulls_text(view, model, line, *s), fmt::to_string(s->n)});
     }
   }
   return table;
@@ -329,10 +352,10 @@ TableBlock model_table(const StudyView& view) {
                   {.name = "weights", .kind = ColumnKind::kText, .definition = "fingerprint"}},
       .rows = {}};
   for (const StudiedModel& m : view.models()) {
-    table.rows.push_back({m.name, std::string(name_of(m.writing)), fmt::format("{} × {}", m.layers, m.heads),
-                          fmt::to_string(m.samples),
-                          m.answered > 0 ? fmt::format("{} of {}", m.correct, m.answered) : "–",
-                          m.hash.substr(0, 12)});
+    table.rows.push_back(
+        {m.kind.empty() ? m.name : fmt::format("{} (of {})", m.name, m.kind), std::string(name_of(m.writing)),
+         fmt::format("{} × {}", m.layers, m.heads), fmt::to_string(m.samples),
+         m.answered > 0 ? fmt::format("{} of {}", m.correct, m.answered) : "–", m.hash.substr(0, 12)});
   }
   return table;
 }

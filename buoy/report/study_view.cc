@@ -84,6 +84,50 @@ std::string csv_of(const Forest& forest) {
   return out;
 }
 
+std::vector<StudiedKind> kinds_of(const StudyResult& result) {
+  std::vector<StudiedKind> kinds;
+  for (const StudiedModel& model : result.models) {
+    const std::string& name = model.kind.empty() ? model.name : model.kind;
+    auto found = std::ranges::find(kinds, name, &StudiedKind::name);
+    if (found == kinds.end()) found = kinds.insert(kinds.end(), StudiedKind{.name = name, .models = {}});
+    found->models.push_back(&model);
+  }
+  return kinds;
+}
+
+// Of the models of one kind; nullptr of one that does not have it.
+std::optional<KindNumber> number_of_kind(std::vector<const Summary*> models) {
+  std::erase(models, nullptr);
+  if (models.empty()) return std::nullopt;
+  const Summary& first = *models.front();
+  if (models.size() == 1) {
+    return KindNumber{.mean = first.mean,
+                      .lo = first.lo.value_or(first.mean),
+                      .hi = first.hi.value_or(first.mean),
+                      .null = first.null};
+  }
+  const auto count = static_cast<double>(models.size());
+  KindNumber made{.mean = 0, .lo = first.mean, .hi = first.mean, .null = 0.0};
+  for (const Summary* s : models) {
+    made.mean += s->mean / count;
+    made.lo = std::min(made.lo, s->mean);
+    made.hi = std::max(made.hi, s->mean);
+    made.null = made.null && s->null ? std::optional(*made.null + *s->null / count) : std::nullopt;
+  }
+  return made;
+}
+
+// Over the model's samples that have the number.
+std::optional<double> mean_in(const SampleTable& table, const StudiedModel& model, const ColumnKey& key) {
+  const auto column = table.columns().find(key);
+  if (column == table.columns().end()) return std::nullopt;
+  return ratio_of(dense(column->second, table.select({.model = model.name})).ratios());
+}
+
+std::set<Index> as_set(const std::vector<Index>& values) {
+  return {values.begin(), values.end()};
+}
+
 }  // namespace
 
 StudyView::Index1 StudyView::index(const std::vector<Summary>& summaries) {
@@ -94,7 +138,7 @@ StudyView::Index1 StudyView::index(const std::vector<Summary>& summaries) {
   return made;
 }
 
-StudyView::StudyView(const StudyResult& result) : result_(&result) {
+StudyView::StudyView(const StudyResult& result) : result_(&result), kinds_(kinds_of(result)) {
   std::set<std::string> labels;
   for (const SampleKey& key : result.by_gold.samples()) labels.insert(key.data);
   for (const StudiedModel& model : result.models) {
@@ -106,14 +150,60 @@ StudyView::StudyView(const StudyResult& result) : result_(&result) {
   }
 }
 
+std::vector<std::reference_wrapper<const StudiedModel>> StudyView::shown() const {
+  std::vector<std::reference_wrapper<const StudiedModel>> shown;
+  for (const StudiedKind& kind : kinds_) shown.emplace_back(*kind.models.front());
+  return shown;
+}
+
 Index StudyView::color_of(const StudiedModel& model) const {
   return color_of(model.name);
 }
 
 Index StudyView::color_of(const std::string& model) const {
-  const Index place =
-      std::ranges::find(result_->models, model, &StudiedModel::name) - result_->models.begin();
+  const auto of_kind = [&](const StudiedKind& kind) {
+    return std::ranges::any_of(kind.models, [&](const StudiedModel* m) { return m->name == model; });
+  };
+  const Index place = std::ranges::find_if(kinds_, of_kind) - kinds_.begin();
   return place % kSeriesColorCount;
+}
+
+std::optional<KindNumber> StudyView::find(const StudiedKind& kind, const ColumnKey& key) const {
+  std::vector<const Summary*> found;
+  for (const StudiedModel* model : kind.models) found.push_back(find(*model, key));
+  return number_of_kind(found);
+}
+
+std::optional<KindNumber> StudyView::find_by_gold(const StudiedKind& kind, const std::string& gold,
+                                                  const ColumnKey& key) const {
+  std::vector<const Summary*> found;
+  for (const StudiedModel* model : kind.models) found.push_back(find_by_gold(*model, gold, key));
+  return number_of_kind(found);
+}
+
+std::optional<double> StudyView::recency_of(const StudiedModel& model, const ColumnKey& key) const {
+  if (!has_recency()) return std::nullopt;
+  return mean_in(recency()->table, model, key);
+}
+
+std::optional<double> StudyView::recency_mean_of(const StudiedModel& model, Quantity quantity) const {
+  if (!has_recency()) return std::nullopt;
+  return mean_in(recency()->layer_means, model,
+                 {.quantity = std::string(quantity.name), .part = std::string(quantity.part)});
+}
+
+const CollectedNull* StudyView::recency() const {
+  const auto found = std::ranges::find(result_->nulls, NullKind::kRecency, &CollectedNull::kind);
+  return found == result_->nulls.end() ? nullptr : &*found;
+}
+
+std::string StudyView::interval_note(const char* what) const {
+  std::string note = fmt::format("{}: 95 % bootstrap intervals over questions", what);
+  const auto several = [](const StudiedKind& kind) { return kind.models.size() > 1; };
+  if (std::ranges::any_of(kinds_, several)) {
+    note += "; of a kind with several models from the lowest to the highest model, around their mean";
+  }
+  return note + ".";
 }
 
 const Summary* StudyView::find(const StudiedModel& model, const ColumnKey& key) const {
@@ -157,17 +247,20 @@ std::vector<Index> StudyView::layers(const StudiedModel& model, Quantity quantit
 CurvePanel StudyView::panel(const std::string& title, Quantity quantity) const {
   CurvePanel panel{.title = title, .series = {}};
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  for (const StudiedModel& model : models()) {
-    Series series{.name = model.name, .x = {}, .y = {}, .markers = Markers::kDots, .color = color_of(model)};
-    for (const Index layer : layers(model, quantity)) {
-      const Summary* s =
-          find(model,
-               {.quantity = std::string(quantity.name), .part = std::string(quantity.part), .layer = layer});
-      if (s == nullptr) continue;
+  const auto key = [](Quantity q, Index layer) {
+    return ColumnKey{.quantity = std::string(q.name), .part = std::string(q.part), .layer = layer};
+  };
+  for (const StudiedKind& kind : kinds_) {
+    Series series{.name = kind.name, .x = {}, .y = {}, .markers = Markers::kDots, .color = color_of(kind)};
+    std::set<Index> known;
+    for (const StudiedModel* model : kind.models) known.merge(as_set(layers(*model, quantity)));
+    for (const Index layer : known) {
+      const auto s = find(kind, key(quantity, layer));
+      if (!s) continue;
       series.x.push_back(static_cast<double>(layer));
       series.y.push_back(s->mean);
-      series.low.push_back(s->lo.value_or(s->mean));
-      series.high.push_back(s->hi.value_or(s->mean));
+      series.low.push_back(s->lo);
+      series.high.push_back(s->hi);
       series.null.push_back(s->null.value_or(kNone));
     }
     if (std::ranges::all_of(series.null, [](double x) { return std::isnan(x); })) series.null.clear();

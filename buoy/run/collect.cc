@@ -62,6 +62,12 @@ SampleKey gold_key_of(const Trace& trace, const std::string& data) {
   return key;
 }
 
+bool has_states(const Trace& trace) {
+  Index l = 0;
+  while (l < trace.L() && trace.mixer(l) != MixerKind::kSsd) ++l;
+  return l < trace.L();
+}
+
 bool is_by_gold(const Analysis& analysis, const Trace& trace) {
   return (analysis.name == "flow" || analysis.name == "direct") && !gold_label(trace.regions).empty();
 }
@@ -106,13 +112,14 @@ void collect_null(StudyResult& result, NullKind kind, const Trace& trace, const 
   const auto same = [&](const CollectedNull& null) { return null.kind == kind && null.number == number; };
   auto found = std::ranges::find_if(result.nulls, same);
   if (found == result.nulls.end()) {
-    result.nulls.push_back({.kind = kind, .number = number, .table = {}, .by_gold = {}});
+    result.nulls.push_back({.kind = kind, .number = number, .table = {}, .layer_means = {}, .by_gold = {}});
     found = std::prev(result.nulls.end());
   }
   const TraceWithNull traces(trace);
   for (const Analysis* analysis : result.options.analyses) {
     const Measurements measured = measure(*analysis, traces, result.options.analysis);
     found->table.add(key_of(trace, data), measured);
+    found->layer_means.add(key_of(trace, data), mean_over_layers(measured));
     if (is_by_gold(*analysis, trace)) found->by_gold.add(gold_key_of(trace, data), measured);
   }
 }
@@ -129,6 +136,8 @@ void collect(StudyResult& result, Trace trace, const std::string& data) {
   }
   if (result.options.nulls) {
     if (const auto frozen = frozen_trace(trace)) collect_null(result, NullKind::kFrozen, *frozen, data);
+  }
+  if (result.options.nulls || has_states(trace)) {
     if (const auto recency = recency_trace(trace)) collect_null(result, NullKind::kRecency, *recency, data);
   }
   warn_once(result, anchor_warning(result.options.analysis.anchors, trace.N()));

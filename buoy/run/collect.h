@@ -24,6 +24,7 @@ struct QkExample {
 
 struct StudiedModel {
   std::string name, hash;
+  std::string kind = "";  // of which there are others like it; empty: none of that kind but itself
   Writing writing = Writing::kFillsMasks;
   Index layers = 0, heads = 0;
   Index samples = 0, answered = 0, correct = 0;  // answered: those whose right answer is known
@@ -53,8 +54,8 @@ struct CollectOptions {
 // The same numbers of the same samples from attention of which a claim must not hold.
 struct CollectedNull {
   NullKind kind = NullKind::kUniform;
-  Index number = 0;  // among those of its kind: twins are several
-  SampleTable table, by_gold;
+  Index number = 0;                         // among those of its kind: twins are several
+  SampleTable table, layer_means, by_gold;  // as in StudyResult
 };
 
 // All that a report is written from.
@@ -77,7 +78,8 @@ std::string describe(const AnchorOptions& options);
 
 // Adds one sample. Traces of one name must come from the same model. Throws Error when they do not, or when
 // the sample is there already.
-// With options.nulls its frozen and its recency null are collected beside it.
+// With options.nulls its frozen and its recency null are collected beside it; the recency null of a model
+// with state space layers always, since these forget with distance by construction.
 void collect(StudyResult& result, Trace trace, const std::string& data);
 
 // Adds what one sample is under a null, the number-th of its kind. The trace is called as the model whose

@@ -236,14 +236,14 @@ def qk_of_states(sample, i, layer, found, others):
         logs = np.log(factors)
         parts.append([m[found].mean() - m[others].mean() for m in logs])
     for name, value in zip(names, np.mean(advantage, axis=0)):
-        yield f"delta_{name}", layer, -1, "", value
+        yield f"delta_{name}", layer, -1, "ssd", value
     _, angle, scale, recency = np.sum(parts, axis=0)
     total = angle + scale + recency
     assert np.isclose(total, np.sum(parts, axis=0)[0], rtol=1e-4, atol=1e-4), "the decomposition is exact"
     for name, value in [("angle_share", angle), ("scale_share", scale), ("recency_share", recency)]:
-        yield name, layer, -1, "", value, total
+        yield name, layer, -1, "ssd", value, total
     for name, value in [("angle", angle), ("scale", scale), ("recency", recency), ("total", total)]:
-        yield f"attribution_{name}", layer, -1, "", value / sample.H
+        yield f"attribution_{name}", layer, -1, "ssd", value / sample.H
 
 
 def attribute(s, scale, found, others):

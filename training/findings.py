@@ -1,0 +1,154 @@
+"""Puts the numbers that training/findings.sh made into Markdown tables, kind beside kind; of several models their mean and, in
+brackets, the lowest and the highest. `python3 training/findings.py OUTPUT`"""
+import collections
+import csv
+import pathlib
+import re
+import sys
+
+KINDS = ("mdm", "arm", "ssm", "hybrid")
+
+
+def rows_of(path):
+    if not path.exists():
+        return []
+    with open(path, newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def kind_of(model):
+    found = re.fullmatch(r"mini-(\w+?)(-\d+)?", model)
+    return found.group(1) if found else model
+
+
+def number(text):
+    return float(text) if text not in ("", None) else None
+
+
+def digits(x):
+    return f"{x:.1f}" if abs(x) >= 10 else f"{x:.3g}"
+
+
+def spread(values):
+    """One number as it is; of several the mean, the lowest and the highest."""
+    values = [v for v in values if v is not None]
+    if not values:
+        return "–"
+    mean = digits(sum(values) / len(values))
+    return mean if len(values) == 1 else f"{mean} ({digits(min(values))} to {digits(max(values))})"
+
+
+def table(head, lines):
+    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
+    for line in lines:
+        print("| " + " | ".join(line) + " |")
+    print()
+
+
+def by_kind(title, cells):
+    """cells: {row name: {kind: [number of each model]}}."""
+    kinds = [k for k in KINDS if any(k in of for of in cells.values())]
+    if kinds:
+        print(f"## {title}\n")
+        table([""] + [f"mini-{k}" for k in kinds],
+              [[name] + [spread(of.get(k, [])) for k in kinds] for name, of in cells.items()])
+
+
+def claims(out):
+    rows = rows_of(out / "study/claims.csv")
+    if not rows:
+        return
+    print("## Claims\n\nvalue − strictest null with the 95 % interval over questions; over models by Student's t; † survives Holm's correction.\n")
+    lines = []
+    for r in rows:
+        if not r["value"]:
+            lines.append([r["claim"], r["model"] or "–", r["against"] or "–", "–", "–", "–", f"{r['verdict']}: {r['note']}"])
+            continue
+        excess, lo, hi = (digits(float(r[k])) for k in ("value_minus_null", "lo", "hi"))
+        over = "–"
+        if r["models"]:
+            over = f"[{digits(float(r['models_lo']))}, {digits(float(r['models_hi']))}], n = {r['models']}"
+            over += f" and {r['models_against']}" if r["models_against"] else ""
+            over += f": {r['verdict_over_models']}"
+        lines.append([r["claim"], r["model"], r["against"] or "–", f"{excess} [{lo}, {hi}]", r["strictest_null"], over,
+                      r["verdict"] + (" †" if r["survives_holm"] == "1" else "")])
+    table(["claim", "kind", "against", "value − null", "null", "over models", "verdict"], lines)
+
+
+# Means over layers; of two layers' kinds apart.
+DRIFT = {"turnover, same rows, writing steps": ("turnover", "fixed writing"), "float index over layers, read rows": ("float_index", "read"),
+         "anchors a step, read rows": ("anchor_count", "read"), "first token strongest and an anchor": ("sink_share", "all writing"),
+         "attention on the strongest token, %": ("absorb_top1", "finished"), "attention on anchors, %": ("absorb_anchors", "finished"),
+         "top tenth kept": ("top_kept", "mean writing")}
+FLOW = {"answer's rows: gold ÷ other passages": ("direct_gold_lift", ""), "near ÷ far passages, ln": ("near_far", "")}
+DRAWS = {"attention layers: angle": ("attribution_angle", ""), "attention layers: scale": ("attribution_scale", ""),
+         "attention layers: together": ("attribution_covariance", ""), "state space layers: angle": ("attribution_angle", "ssd"),
+         "state space layers: scale": ("attribution_scale", "ssd"), "state space layers: recency": ("attribution_recency", "ssd")}
+
+
+def layer_means(out):
+    """{(quantity, part): {model: mean over layers}}."""
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    for r in rows_of(out / "study/summaries.csv"):
+        if r["head"] == "-1":
+            found[r["quantity"], r["part"]][r["model"]].append(float(r["mean"]))
+    return {key: {m: sum(v) / len(v) for m, v in models.items()} for key, models in found.items()}
+
+
+def kinds_of(models):
+    cells = collections.defaultdict(list)
+    for model, value in models.items():
+        cells[kind_of(model)].append(value)
+    return cells
+
+
+def attention(out):
+    means = layer_means(out)
+    for title, names in (("Do anchors float?", DRIFT), ("What draws them", DRAWS), ("Does flow follow gold?", FLOW)):
+        cells = {}
+        for name, key in names.items():
+            models = means.get(key, {})
+            if names is DRAWS:  # as a share of the lead
+                total = means.get(("attribution_total", key[1]), {})
+                models = {m: v / total[m] for m, v in models.items() if total.get(m)}
+            cells[name] = kinds_of(models)
+        by_kind(title, cells)
+
+
+def scores(out):
+    for folder, title in (("scores", "Memory beside looking up: exact match, %"), ("scores-several", "Several facts, long answers: F1, %")):
+        cells, score = collections.defaultdict(lambda: collections.defaultdict(list)), "em" if folder == "scores" else "f1"
+        for r in rows_of(out / folder / "scores.csv"):
+            asked = (r["passages"] == "none") == (r["column"] == "memory")
+            if r["score"] == score and r["mean"] and asked and not r["column"].startswith("mean"):
+                cells[f"{r['column']}, n = {r['n']}"][kind_of(r["model"])].append(float(r["mean"]))
+        by_kind(title, cells)
+
+
+def stress(out):
+    cells = collections.defaultdict(lambda: collections.defaultdict(list))
+    for r in rows_of(out / "stress/robustness.csv"):
+        if r["score"] == "em":
+            cells[f"{r['stressor']}: at its easiest"][kind_of(r["model"])].append(number(r["baseline"]))
+            cells[f"{r['stressor']}: lost at its worst"][kind_of(r["model"])].append(number(r["loss"]))
+    by_kind("Robustness: exact match, points", cells)
+
+
+def interventions(out):
+    cells = collections.defaultdict(lambda: collections.defaultdict(list))
+    for r in rows_of(out / "intervene/interventions.csv"):
+        if r["quantity"] != "em" or r["part"]:
+            continue
+        what = "as it is" if not r["against"] else f"− {r['against']}"
+        cells[f"{r['condition']}, {what}"][kind_of(r["model"])].append(number(r["mean"]))
+    by_kind("Interventions: exact match, %, and changes", cells)
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    for part in (claims, attention, scores, stress, interventions):
+        part(out)
+
+
+if __name__ == "__main__":
+    main()
