@@ -24,7 +24,7 @@ TEST(SsdInterventions, WhatPressesKeysIsRefusedWithItsReason) {
     const std::string error = ssd_complaint(text, {}, "mini-ssm");
     EXPECT_NE(error.find("layer 0 of model has a state space mixer"), std::string::npos) << error;
     EXPECT_NE(error.find("no softmax"), std::string::npos) << error;
-    EXPECT_EQ(ssd_complaint(text, {}, "mini-mdm"), "") << text;
+    EXPECT_EQ(ssd_complaint(text, {}, "mini"), "") << text;
   }
 }
 

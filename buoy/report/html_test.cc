@@ -47,7 +47,7 @@ TEST(Page, EscapesEveryText) {
   const std::string html = render_page(hostile_page());
   EXPECT_EQ(count(html, "<script"), 0);
   EXPECT_EQ(count(html, "alert('x')"), 0);
-  EXPECT_EQ(count(html, "alert(&#39;x&#39;)"), 32);
+  EXPECT_EQ(count(html, "alert(&#39;x&#39;)"), 34);
   EXPECT_EQ(count(html, "https://x/&quot;"), 1);
 }
 

@@ -132,7 +132,7 @@ const facts = {
     console.log(
       `        ${delays.length} steps shown; from event to page: median ${delays.sort((a, b) => a - b)[delays.length >> 1]?.toFixed(1)} ms`,
     );
-    assert.match(await text(".answer"), /Jalo Dawen/);
+    await page.until(`/Jalo Dawen/.test(${$(".answer")}.textContent)`, "the answer");
   },
   async "a live run stops, steps and goes on"() {
     await open("view=live");
