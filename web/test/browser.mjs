@@ -20,7 +20,7 @@ const FLAGS = [
   "--force-color-profile=srgb",
   "--remote-debugging-pipe",
 ];
-const PATIENCE = Number(process.env.BUOY_PATIENCE ?? 20000); // milliseconds until something that should happen counts as not happening
+const PATIENCE = Number(process.env.BUOY_PATIENCE ?? 60000); // milliseconds until something that should happen counts as not happening
 
 export class Browser {
   static async start(program = process.env.BUOY_CHROMIUM ?? "chromium") {
