@@ -7,7 +7,7 @@ out=${1:?usage: build.sh OUTPUT_DIRECTORY [INCLUDE_DIRECTORY]}
 include=${2:+-isystem $2}
 mkdir -p "$out"
 # The rooms below in one piece: the libraries' headers are read once.
-for source in "$here"/buoy/base/*.cc "$here"/buoy/io/file.cc "$here"/buoy/io/json*.cc "$here"/buoy/world/world*.cc; do
+for source in "$here"/buoy/base/*.cc "$here"/buoy/io/*file.cc "$here"/buoy/io/json*.cc "$here"/buoy/world/world*.cc; do
   case $source in *_test.cc | */testing.cc | */version.cc) ;; *) echo "#include \"$source\"" ;; esac
 done > "$out/rooms.cc"
 flags="-std=c++20 -O2 -ffp-contract=off -DFMT_HEADER_ONLY -w -pthread -I$here $include"

@@ -26,7 +26,7 @@ constexpr std::uint32_t kMixStream = 16;
 struct Options {
   std::string tokenizer, directory;
   std::int64_t seed = 1;
-  Index batches = 1000, shard = 64, first = 0;
+  Index batches = 1000, shard = 64, first = 0, ramp = 0;
   std::size_t tokens = 32768, longest = 1536;
   double plain = 0.12, closed = 0.4,
          known = 0.09;  // shares of sequences; the rest are novel questions with passages
@@ -78,14 +78,16 @@ struct Maker {
   // A question with passages: of every twenty, nine of the tasks over one or two facts with 1 to 20 passages,
   // five of those over several at the easy level, four at the middle level and two at the hard one, of all
   // tasks. The number of passages varies around the level's, and so do the surroundings.
-  ItemSettings open_settings(WorldKind world, Draws& draws) const {
+  // While `grown` is below 1 all are easy, with at most 1 to 10 passages as it grows (more where the answer
+  // needs them).
+  ItemSettings open_settings(WorldKind world, double grown, Draws& draws) const {
     using T = WorldTask;
     constexpr T kFew[] = {T::kSingle, T::kSingle,   T::kReverse,  T::kReverse, T::kSlot,
                           T::kLong,   T::kMultihop, T::kMultihop, T::kMultihop};
     constexpr T kSeveral[] = {T::kChain,   T::kChain,   T::kList,  T::kList,     T::kProfile,
                               T::kProfile, T::kDated,   T::kDated, T::kConflict, T::kConflict,
                               T::kSingle,  T::kReverse, T::kSlot,  T::kLong,     T::kMultihop};
-    const Index part = draws.below(20);
+    const Index part = draws.below(grown < 1 ? 14 : 20);
     const T few = kFew[draws.below(std::ssize(kFew))];
     const T several = kSeveral[draws.below(part < 14 ? 10 : std::ssize(kSeveral))];
     const Level level = part < 14 ? Level::kEasy : part < 18 ? Level::kMiddle : Level::kHard;
@@ -97,6 +99,8 @@ struct Maker {
     constexpr Index kLeast[] = {0, 1, 8, 20}, kSpan[] = {0, 8, 11, 21};
     const std::size_t l = static_cast<std::size_t>(level);
     settings.passages = std::max(needed, part < 9 ? usual : kLeast[l] + draws.below(kSpan[l]));
+    if (grown < 1)
+      settings.passages = std::max(needed, std::min(settings.passages, 1 + static_cast<Index>(10 * grown)));
     constexpr Distractors kDistractors[] = {Distractors::kOther, Distractors::kMixed, Distractors::kMixed,
                                             Distractors::kSameAttribute};
     settings.distractors = kDistractors[draws.below(4)];
@@ -124,7 +128,7 @@ struct Maker {
     out.flags[begin + answer] = kAnswer;  // the first EOS belongs to the answer
   }
 
-  Sequence make(const DrawKey& key) {
+  Sequence make(const DrawKey& key, double grown) {
     Draws draws(key);
     Sequence out;
     out.tokens.push_back(kBos);
@@ -139,7 +143,8 @@ struct Maker {
       add_question(out, closed_settings(draws), key, draws);
     } else {
       const bool is_known = u < options.plain + options.closed + options.known;
-      add_question(out, open_settings(is_known ? WorldKind::kKnown : WorldKind::kNovel, draws), key, draws);
+      const WorldKind world = is_known ? WorldKind::kKnown : WorldKind::kNovel;
+      add_question(out, open_settings(world, grown, draws), key, draws);
     }
     return out;
   }
@@ -148,13 +153,15 @@ struct Maker {
     std::vector<std::uint16_t> tokens;
     std::vector<std::uint8_t> flags;
     std::vector<std::int32_t> starts;
+    const double grown = b < options.ramp ? static_cast<double>(b) / static_cast<double>(options.ramp) : 1;
     constexpr int kTries = 8;
     int misses = 0;
     for (Index j = 0; misses < kTries && starts.size() + 2 < kStarts; ++j) {
       check(j < 4096, "a batch has fewer sequences than its numbers allow");
       const Sequence made = make({.seed = static_cast<std::uint64_t>(options.seed),
                                   .sample = static_cast<std::uint32_t>(b * 4096 + j),
-                                  .step = kMixStream});
+                                  .step = kMixStream},
+                                 grown);
       if (made.tokens.size() > options.longest) continue;
       if (tokens.size() + made.tokens.size() > options.tokens) {
         ++misses;
@@ -227,6 +234,8 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed)->capture_default_str();
   app.add_option("--batches", options.batches)->capture_default_str();
   app.add_option("--first", options.first, "First batch to write (a multiple of --shard)")
+      ->capture_default_str();
+  app.add_option("--ramp", options.ramp, "Over so many batches questions grow from one passage to ten")
       ->capture_default_str();
   app.add_option("--shard", options.shard, "Batches per file")->capture_default_str();
   app.add_option("--tokens", options.tokens, "Tokens per batch")->capture_default_str();
