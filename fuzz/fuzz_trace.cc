@@ -57,6 +57,7 @@ void change_header(NpzArrays& arrays, Changes& in) {
   const auto found = arrays.find("header");
   if (found == arrays.end() || found->second.text.empty()) return;
   Json header = parse_json(found->second.text[0], "header");
+  if (header.empty()) return;  // changed before, into what has no fields
   auto field = header.begin();
   std::advance(field, static_cast<std::ptrdiff_t>(in.byte() % header.size()));
   switch (in.byte() % 4) {

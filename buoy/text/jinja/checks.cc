@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "buoy/io/json.h"
 #include "buoy/text/jinja/builtins.h"
 
 namespace buoy::jinja {
@@ -77,7 +78,7 @@ constexpr std::array<NamedTest, 27> kTests = {{
 bool apply_test(std::string_view name, const Value& operand, const Arguments& arguments) {
   const auto it =
       std::find_if(kTests.begin(), kTests.end(), [&](const NamedTest& t) { return t.name == name; });
-  if (it == kTests.end()) fail_at(arguments.site(), "the test {} is not supported", name);
+  if (it == kTests.end()) fail_at(arguments.site(), "the test {} is not supported", quote(name));
   arguments.allow(it->argument_count);
   if (arguments.positional().size() < it->argument_count) {
     fail_at(arguments.site(), "the test {} lacks its argument", name);
