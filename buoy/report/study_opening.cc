@@ -25,8 +25,10 @@ std::string answer_text(const TracedQuestion& question, const std::string& model
 
 // First, middle and last of n, each once.
 std::vector<Index> spread(Index n) {
-  std::vector<Index> places = {0, (n - 1) / 2, n - 1};
-  places.erase(std::unique(places.begin(), places.end()), places.end());
+  std::vector<Index> places;
+  for (const Index place : {Index{0}, (n - 1) / 2, n - 1}) {
+    if (places.empty() || places.back() != place) places.push_back(place);
+  }
   return places;
 }
 

@@ -221,9 +221,9 @@ std::vector<Block> head_table(const StudyView& view) {
       .rows = {}};
   for (const char* name : {"> 0.1", "> 0.5", "n"})
     table.columns.push_back({.name = name, .kind = ColumnKind::kNumber});
-  constexpr RetrievalLine kScores[] = {
+  constexpr RetrievalLine kRetrievalLines[] = {
       {"copy", "all"}, {"copy", "correct"}, {"copy_wu", "all"}, {"mass", "all"}};
-  for (const auto& [quantity, part] : kScores) {
+  for (const auto& [quantity, part] : kRetrievalLines) {
     for (const StudiedModel& model : view.models()) {
       const std::vector<HeadShare> shares =
           retrieval_summary(view.result().table, {.model = model.name}, {.quantity = quantity, .part = part});
