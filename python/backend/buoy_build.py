@@ -42,7 +42,7 @@ def compile_module(settings):
     if not (folder / "CMakeCache.txt").exists():
         ninja = ["-G", "Ninja"] if any(os.access(pathlib.Path(one) / "ninja", os.X_OK) for one in os.get_exec_path()) else []
         subprocess.run(["cmake", "-S", ROOT, "-B", folder, *ninja, "-DCMAKE_BUILD_TYPE=Release", "-DBUOY_PYTHON=ON", "-DBUOY_TESTS=OFF",
-                        "-DBUOY_BATCH=8", f"-DPython_EXECUTABLE={sys.executable}", *settings.get("cmake-args", "").split()], **run)
+                        "-DBUOY_BATCH=32", f"-DPython_EXECUTABLE={sys.executable}", *settings.get("cmake-args", "").split()], **run)
     subprocess.run(["cmake", "--build", folder, "--target", "buoy_python", "--parallel", str(os.cpu_count() or 1)], **run)
     return folder / "python" / "buoy"
 
