@@ -297,7 +297,7 @@ Value apply_filter(std::string_view name, const Value& operand, const Arguments&
   const auto it =
       std::find_if(kFilters.begin(), kFilters.end(), [&](const NamedFilter& f) { return f.name == name; });
   if (it == kFilters.end()) {
-    fail_at(arguments.site(), "the filter {} is not supported", quote(name));
+    fail_at(arguments.site(), "the filter {} is not supported", name);
   }
   return it->apply(operand, arguments);
 }
