@@ -10,7 +10,7 @@
 namespace buoy {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"excess", "sigma", "offset", "topk"};
+constexpr std::array<std::string_view, 4> kRuleNames = {"excess", "sigma", "offset", "topk"};
 
 struct Spread {
   double mean = 0, deviation = 0;
@@ -80,13 +80,13 @@ std::vector<Index> largest_k(std::span<const double> received, Index k) {
 }  // namespace
 
 std::string_view name_of(AnchorRule rule) {
-  return kNames[static_cast<std::size_t>(rule)];
+  return kRuleNames[static_cast<std::size_t>(rule)];
 }
 
 std::optional<AnchorRule> parse_anchor_rule(std::string_view name) {
-  const auto it = std::ranges::find(kNames, name);
-  if (it == kNames.end()) return std::nullopt;
-  return static_cast<AnchorRule>(it - kNames.begin());
+  const auto it = std::ranges::find(kRuleNames, name);
+  if (it == kRuleNames.end()) return std::nullopt;
+  return static_cast<AnchorRule>(it - kRuleNames.begin());
 }
 
 std::vector<Index> find_anchors(std::span<const double> received, std::span<const double> null,
