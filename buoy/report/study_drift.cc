@@ -15,7 +15,7 @@
 namespace buoy {
 namespace {
 
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNotSeen = std::numeric_limits<float>::quiet_NaN();
 constexpr Index kLayerPanels = 4, kLabels = 9, kNeighbours = 8;
 
 // Opacity of the lines of one model's bands of layers, from the shallow to the deep.
@@ -29,7 +29,7 @@ struct TemporalPanel {
   void add_step(const Received& row, std::span<const Index> anchors, Index N) {
     for (Index j = 0; j < N; ++j) {
       const bool there = j < row.size();
-      panel.values.push_back(there ? static_cast<float>(row.share[at(j)] / row.null[at(j)]) : kNone);
+      panel.values.push_back(there ? static_cast<float>(row.share[at(j)] / row.null[at(j)]) : kNotSeen);
       panel.hatched.push_back(0);
     }
     for (const Index j : anchors) {

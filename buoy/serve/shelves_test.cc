@@ -135,7 +135,7 @@ TEST(Page, IsTheFilesThatWereBuiltIn) {
     EXPECT_TRUE(page_text(file.name) == read_file(path)) << file.name;
   }
   std::string bytes;
-  for (int i = 0; i < 100000; ++i) bytes += static_cast<char>(i * i >> 3);
+  for (unsigned i = 0; i < 100000; ++i) bytes += static_cast<char>(i * i >> 3);
   EXPECT_EQ(gunzip(gzip(bytes)), bytes);
   EXPECT_THROW(gunzip("no gzip at all"), Error);
 }
