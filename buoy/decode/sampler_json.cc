@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include <fmt/ranges.h>
 
@@ -27,14 +26,20 @@ template <auto member>
 void take_flag(AllSettings& s, const JsonObject& json, std::string_view name) {
   s.*member = json.boolean(name);
 }
-template <auto member, auto parse>
+template <auto member, auto parse, auto names>
 void take_name(AllSettings& s, const JsonObject& json, std::string_view name) {
-  s.*member = parse(json.string(name));
+  const std::string value = json.string(name);
+  const std::vector<std::string> known = names();
+  if (std::ranges::find(known, value) == known.end()) {
+    fail_usage("{}: \"{}\" is {}, expected one of {}", json.place(), name, quote(value),
+               fmt::join(known, ", "));
+  }
+  s.*member = parse(value);
 }
 
 void take_seed(AllSettings& s, const JsonObject& json, std::string_view name) {
   const Index seed = json.integer(name);
-  if (seed < 0) fail_usage("{} is {}, expected at least 0", name, seed);
+  if (seed < 0) fail_usage("{}: \"{}\" is {}, expected at least 0", json.place(), name, seed);
   s.seed = static_cast<std::uint64_t>(seed);
 }
 
@@ -55,16 +60,16 @@ const std::map<std::string_view, TakeSetting>& setting_takers() {
       {"seed", take_seed},
       {"steps", take_integer<&AllSettings::steps>},
       {"block_length", take_integer<&AllSettings::block_length>},
-      {"cache", take_name<&AllSettings::cache, parse_cache_kind>},
+      {"cache", take_name<&AllSettings::cache, parse_cache_kind, cache_kind_names>},
       {"cache_refresh", take_integer<&AllSettings::cache_refresh>},
       {"sub_block_length", take_integer<&AllSettings::sub_block_length>},
-      {"remasking", take_name<&AllSettings::remasking, parse_remasking>},
-      {"confidence", take_name<&AllSettings::confidence, parse_confidence_type>},
+      {"remasking", take_name<&AllSettings::remasking, parse_remasking, remasking_names>},
+      {"confidence", take_name<&AllSettings::confidence, parse_confidence_type, confidence_type_names>},
       {"cfg_scale", take_number<&AllSettings::cfg_scale>},
       {"threshold", take_number<&AllSettings::threshold>},
       {"logits_eos_inf", take_flag<&AllSettings::logits_eos_inf>},
       {"confidence_eos_eot_inf", take_flag<&AllSettings::confidence_eos_eot_inf>},
-      {"alg", take_name<&AllSettings::alg, parse_dream_algorithm>},
+      {"alg", take_name<&AllSettings::alg, parse_dream_algorithm, dream_algorithm_names>},
       {"alg_temp", take_number<&AllSettings::alg_temp>},
       {"eps", take_number<&AllSettings::eps>},
       {"top_p", take_number<&AllSettings::top_p>},
@@ -77,25 +82,30 @@ const std::map<std::string_view, TakeSetting>& setting_takers() {
 
 }  // namespace
 
-SamplerSettings sampler_from_json(const Json& json, const std::string& place, const ModelConfig& config,
-                                  SamplerSettings settings, Useless useless) {
+NamedSettings named_settings(const Json& json, const std::string& place, SamplerSettings settings) {
   const JsonObject object(json, place);
-  std::set<std::string> given;
+  NamedSettings made{.settings = std::move(settings), .given = {}};
   for (const auto& [name, value] : json.items()) {
     const auto taker = setting_takers().find(name);
     if (taker == setting_takers().end()) {
-      fail_usage("{} is no setting of the samplers, expected one of {}", quote(name),
+      fail_usage("{}: {} is no setting of the samplers, expected one of {}", place, quote(name),
                  fmt::join(sampler_setting_names(), ", "));
     }
     if (value.is_null()) continue;
-    taker->second(settings, object, name);
-    given.insert(name);
+    taker->second(made.settings, object, name);
+    made.given.insert(name);
   }
-  const auto idle = useless_settings(settings, given, *config.family,
+  return made;
+}
+
+SamplerSettings sampler_from_json(const Json& json, const std::string& place, const ModelConfig& config,
+                                  SamplerSettings settings, Useless useless) {
+  NamedSettings named = named_settings(json, place, std::move(settings));
+  const auto idle = useless_settings(named.settings, named.given, *config.family,
                                      [](std::string_view name) { return std::string(name); });
   if (useless == Useless::kRefuse && !idle.empty()) fail_usage("{}", idle.begin()->second);
-  check_settings(settings, config);
-  return settings;
+  check_settings(named.settings, config);
+  return std::move(named.settings);
 }
 
 SamplerSettings recorded_sampler(const Json& json, const std::string& place, const ModelConfig& config) {

@@ -107,6 +107,7 @@ void retrieve_for_all(const EvaluationSettings& settings, EvaluationPlan& plan, 
 std::optional<EvaluatedRun> run_evaluation(Ranks& ranks, const EvaluationSettings& settings,
                                            RunObserver& watching) {
   RankObserver observer(ranks, watching);
+  check_own_settings(settings.run);
   const auto warn = [&](const std::string& line) { observer.warn(line); };
   EvaluationPlan plan{.data = read_data(settings.run.data, settings.run.places, warn, &observer),
                       .conditions = read_conditions(settings),

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "buoy/base/error.h"
+#include "buoy/decode/sampler_json.h"
 #include "buoy/io/file.h"
 #include "buoy/io/json.h"
 #include "buoy/run/eval_table.h"
@@ -12,6 +13,8 @@ namespace buoy {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr Index kRecipeLength = 32;  // as the scripts of the paper's table have it
 
 // A misspelt field would change a table in silence.
 void check_fields(const JsonObject& object, std::initializer_list<std::string_view> known) {
@@ -41,37 +44,9 @@ std::vector<std::string> strings_of(const JsonObject& object, std::string_view n
   return strings;
 }
 
-SamplerSettings sampler_of_recipe(const JsonObject& object) {
-  check_fields(object, {"gen_length", "temperature", "seed", "steps", "block_length", "remasking",
-                        "confidence", "cfg_scale", "threshold", "cache", "cache_refresh", "alg", "alg_temp",
-                        "eps", "top_p", "top_k", "ignore_eos"});
-  SamplerSettings made;
-  made.gen_length = object.integer_or("gen_length", 32);
-  made.temperature = object.number_or("temperature", made.temperature);
-  const Index seed = object.integer_or("seed", 0);
-  if (seed < 0) fail("{}: \"seed\" is {}, expected 0 or more", object.place(), seed);
-  made.seed = static_cast<std::uint64_t>(seed);
-  if (object.has("steps")) made.steps = object.integer("steps");
-  if (object.has("block_length")) made.block_length = object.integer("block_length");
-  made.remasking = parse_remasking(object.string_or("remasking", std::string(name_of(made.remasking))));
-  made.confidence =
-      parse_confidence_type(object.string_or("confidence", std::string(name_of(made.confidence))));
-  made.cfg_scale = object.number_or("cfg_scale", made.cfg_scale);
-  if (object.has("threshold")) made.threshold = object.number("threshold");
-  made.cache = parse_cache_kind(object.string_or("cache", std::string(name_of(made.cache))));
-  if (object.has("cache_refresh")) made.cache_refresh = object.integer("cache_refresh");
-  made.alg = parse_dream_algorithm(object.string_or("alg", std::string(name_of(made.alg))));
-  made.alg_temp = object.number_or("alg_temp", made.alg_temp);
-  made.eps = object.number_or("eps", made.eps);
-  made.top_p = object.number_or("top_p", made.top_p);
-  made.top_k = object.integer_or("top_k", made.top_k);
-  made.ignore_eos = object.boolean_or("ignore_eos", made.ignore_eos);
-  return made;
-}
-
 OwnSettings model_of_recipe(const JsonObject& object) {
   check_fields(object, {"model", "template", "chat_template", "answer_end", "sampler"});
-  OwnSettings made{.model = object.string("model"), .prompt = {}, .sampler = {}};
+  OwnSettings made{.model = object.string("model"), .prompt = {}, .sampler = {}, .given = {}};
   made.prompt.prompt_template = object.string_or("template", "auto");
   if (object.has("chat_template")) {
     made.prompt.chat = object.boolean("chat_template") ? Chat::kOn : Chat::kOff;
@@ -79,8 +54,10 @@ OwnSettings model_of_recipe(const JsonObject& object) {
   made.prompt.answer_end = parse_answer_end(object.string_or("answer_end", "eos"));
   const Json* sampler = object.find("sampler");
   static const Json kDefault = Json::object();
-  made.sampler = sampler_of_recipe(
-      JsonObject(sampler != nullptr ? *sampler : kDefault, object.place() + ": \"sampler\""));
+  NamedSettings named = named_settings(sampler != nullptr ? *sampler : kDefault,
+                                       object.place() + ": \"sampler\"", {.gen_length = kRecipeLength});
+  made.sampler = std::move(named.settings);
+  made.given = std::move(named.given);
   return made;
 }
 
@@ -93,8 +70,13 @@ Recipe read_recipe(const fs::path& path) {
   Recipe recipe;
   for (const Json& model : recipe_list(object, "models")) {
     const std::string place = fmt::format("{}: model {}", path.string(), recipe.models.size() + 1);
-    recipe.own.push_back(model_of_recipe(JsonObject(model, place)));
-    recipe.models.push_back(recipe.own.back().model);
+    OwnSettings own = model_of_recipe(JsonObject(model, place));
+    if (std::ranges::find(recipe.models, own.model) != recipe.models.end()) {
+      fail("{}: {} stands there already; a run asks a model in one way, buoy table puts runs together", place,
+           quote(own.model));
+    }
+    recipe.models.push_back(own.model);
+    recipe.own.push_back(std::move(own));
   }
   for (const Json& json_data : recipe_list(object, "data")) {
     const JsonObject data(json_data, fmt::format("{}: dataset {}", path.string(), recipe.data.size() + 1));

@@ -120,6 +120,21 @@ std::vector<NamedModel> read_models(const RunSettings& settings) {
   return named;
 }
 
+void check_own_settings(const RunSettings& settings) {
+  for (const NamedModel& m : read_models(settings)) {
+    const OwnSettings* own = own_of(settings, m.given);
+    if (own == nullptr) continue;
+    const auto useless = useless_settings(own->sampler, own->given, *m.config.family,
+                                          [](std::string_view name) { return std::string(name); });
+    if (!useless.empty()) fail_usage("{}: {}", m.given, useless.begin()->second);
+    try {  // the samplers' own messages do not know whose settings they are
+      check_settings(own->sampler, m.config);
+    } catch (const UsageError& e) {
+      fail_usage("{}: {}", m.given, e.what());
+    }
+  }
+}
+
 std::vector<RunItem> identify_items(std::span<const NamedItems> data) {
   std::vector<RunItem> items;
   for (const NamedItems& set : data) {

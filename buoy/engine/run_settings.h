@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ struct OwnSettings {
   std::string model;  // as in RunSettings::models
   PromptSettings prompt;
   SamplerSettings sampler;
+  std::set<std::string> given;  // settings of the sampler that were set by name
 };
 
 // What is to be done with an output folder that holds another run.
@@ -92,6 +94,9 @@ struct NamedModel {
 
 // In order. Throws Error for one that is not there and UsageError for two of one name.
 std::vector<NamedModel> read_models(const RunSettings& settings);
+
+// Throws UsageError, naming the model, where one's own settings make no sense to it or have no effect on it.
+void check_own_settings(const RunSettings& settings);
 
 // Everything in the settings that answers depend on, by content: weights, tokenizers, templates by their
 // hash, not by where they lie; device and number type; what the code makes of them; neither the batch nor the

@@ -1,11 +1,10 @@
-// Tables of runs put together, other programs' answers, and recipes.
+// Tables of runs put together, and other programs' answers.
 #include "buoy/engine/run_tables.h"
 
 #include <gtest/gtest.h>
 
 #include "buoy/base/error.h"
 #include "buoy/base/testing.h"
-#include "buoy/engine/recipe.h"
 #include "buoy/io/file.h"
 #include "buoy/io/json.h"
 #include "buoy/io/test_support.h"
@@ -107,43 +106,6 @@ TEST(ScorePredictions, ReadsWhatOtherProgramsWrite) {
             std::string::npos);
   EXPECT_NE(message_of_table([&] { scores("one\ntwo\n"); }).find("has 2 lines, expected one answer for each"),
             std::string::npos);
-}
-
-TEST(Recipe, OfThePapersTableSaysWhatItsScriptsDo) {
-  const Recipe recipe = read_recipe(source_path("recipes/table1.json"));
-  ASSERT_EQ(recipe.own.size(), 4U);
-  EXPECT_EQ(recipe.own[0].prompt.prompt_template, "attention-floating-llada");
-  EXPECT_EQ(recipe.own[0].prompt.answer_end, AnswerEnd::kNone);
-  EXPECT_EQ(recipe.own[0].sampler.gen_length, 32);
-  EXPECT_EQ(recipe.own[0].sampler.block_length, 32);
-  EXPECT_EQ(recipe.own[1].sampler.temperature, 0.2);
-  EXPECT_EQ(recipe.own[1].sampler.alg, DreamAlgorithm::kEntropy);
-  EXPECT_EQ(recipe.data.size(), 5U);
-  EXPECT_EQ(recipe.passages, (std::vector<std::string>{"none", "5"}));
-}
-
-TEST(Recipe, RefusesFieldsThatItDoesNotKnow) {
-  const TempDir directory;
-  const auto error = [&](const std::string& from, const std::string& to) {
-    std::string text = read_file(source_path("recipes/micro.json"));
-    text.replace(text.find(from), from.size(), to);
-    write_file_atomically(directory / "r.json", text);
-    return message_of_table([&] { read_recipe(directory / "r.json"); });
-  };
-  EXPECT_EQ(error("\"about\"", "\"about\""), "nothing was thrown");
-  EXPECT_NE(error("\"steps\"", "\"step\"").find("model 1: \"sampler\": \"step\" is no field of it"),
-            std::string::npos);
-  EXPECT_NE(error("\"template\"", "\"prompt\"").find("\"prompt\" is no field"), std::string::npos);
-  EXPECT_NE(error("\"em\"", "\"bleu\"").find("expected em, substring and f1"), std::string::npos);
-}
-
-TEST(Recipe, TakesOtherFilesForItsDatasetsByName) {
-  Recipe recipe = read_recipe(source_path("recipes/micro.json"));
-  EXPECT_TRUE(fs::exists(recipe.data[0].string().substr(6))) << recipe.data[0] << " lies beside the recipe";
-  replace_data(recipe, {"micro=elsewhere.jsonl"});
-  EXPECT_EQ(recipe.data[0], "micro=elsewhere.jsonl");
-  EXPECT_THROW(replace_data(recipe, {"other=x.jsonl"}), UsageError);
-  EXPECT_THROW(replace_data(recipe, {"x.jsonl"}), UsageError);
 }
 
 }  // namespace
