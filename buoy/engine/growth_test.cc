@@ -183,6 +183,34 @@ TEST_F(GrowingRun, CutsPassagesThatDoNotFit) {
   EXPECT_EQ(cut->prompt.find("The last."), std::string::npos);
 }
 
+// What a study traces.
+TEST_F(GrowingRun, QuestionsThatAreTracedFitTooOrAreListedLeftOutOrCut) {
+  make_too_long(data_);
+  const auto fitted = [&](TooLong too_long) {
+    settings_.run.too_long = too_long;
+    return fit_questions(settings_.run, read_models(settings_.run),
+                         read_data(settings_.run.data, settings_.run.places, {}), &observer_);
+  };
+  try {
+    fitted(TooLong::kFail);
+    FAIL() << "nothing was refused";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("1 prompt is too long: \"long\" of micro_test under given has"),
+              std::string::npos)
+        << e.what();
+  }
+  const auto skipped = fitted(TooLong::kSkip);
+  ASSERT_EQ(skipped.at(0).items.size(), 1U);
+  EXPECT_EQ(skipped[0].items[0].id, "micro-2026-000000");
+  EXPECT_EQ(skipped[0].items[0].passages.size(), 5U) << "what fits stays as it is";
+  const auto cut = fitted(TooLong::kCut);
+  ASSERT_EQ(cut.at(0).items.size(), 2U);
+  EXPECT_EQ(cut[0].items[0].passages.size(), 2U);
+  EXPECT_EQ(cut[0].items[1].passages.size(), 5U);
+  settings_.run.data.limit = 1;
+  EXPECT_THROW(fitted(TooLong::kSkip), Error) << "no question is left";
+}
+
 // Where this fails and the new draws are meant, raise kSamplerCode with the tokens: runs that were begun
 // before must not be completed with other draws.
 TEST_F(GrowingRun, TheSamplersCodeStandsForTheseTokens) {

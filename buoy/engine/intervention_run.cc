@@ -85,7 +85,7 @@ std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionR
   InterventionPlan conditions =
       with_controls(choose_interventions(settings.choice, settings.run.sampler, models, Unfit::kLeftOut));
   IntervenedRun made{
-      .output = {}, .data = read_data(settings.run.data, settings.run.places, warn), .result = {}};
+      .output = {}, .data = read_data(settings.run.data, settings.run.places, warn, &observer), .result = {}};
   RunWork work;
   const std::vector<QaItem> held_out = held_out_items(settings.choice, made.data, conditions.settings, warn);
   work.identity = {.settings = described(settings, made.data, conditions, held_out),

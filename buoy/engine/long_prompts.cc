@@ -168,4 +168,31 @@ Fitting fit_prompts(const RunSettings& settings, const std::vector<NamedModel>& 
   return fitter.finish(observer);
 }
 
+std::vector<NamedItems> fit_questions(const RunSettings& settings, const std::vector<NamedModel>& models,
+                                      std::vector<NamedItems> data, RunObserver* observer) {
+  const std::string condition = "given";
+  const auto plan = [&](const NamedModel& model) {
+    RunPlan made{.variants = {{.sampler = settings.sampler_of(model.given)}}, .items = {}};
+    for (const NamedItems& set : data) {
+      for (const QaItem& item : set.items)
+        made.items.push_back({.key = {model.name, set.name, condition, item.id}, .item = item});
+    }
+    return made;
+  };
+  const Fitting fitting = fit_prompts(settings, models, plan, observer);
+  bool any = false;
+  for (NamedItems& set : data) {
+    std::erase_if(set.items, [&](const QaItem& item) {
+      return fitting.left_out.contains({set.name, item.id});
+    });
+    for (QaItem& item : set.items) {
+      const auto cut = fitting.cut.find({set.name, condition, item.id});
+      if (cut != fitting.cut.end()) item.passages = cut->second;
+    }
+    any = any || !set.items.empty();
+  }
+  if (!any && !fitting.left_out.empty()) fail("no question is left: all prompts are too long");
+  return data;
+}
+
 }  // namespace buoy

@@ -27,6 +27,11 @@ struct Fitting {
 Fitting fit_prompts(const RunSettings& settings, const std::vector<NamedModel>& models,
                     const std::function<RunPlan(const NamedModel&)>& plan, RunObserver* observer);
 
+// The same for questions that are traced as they are, with all their passages: the data without those that
+// are left out, and with cut passages. Throws as above, and where no question is left.
+std::vector<NamedItems> fit_questions(const RunSettings& settings, const std::vector<NamedModel>& models,
+                                      std::vector<NamedItems> data, RunObserver* observer);
+
 // The passages without those at the end, the first of them without its last words, so that `fits` says yes;
 // the longest such. Nothing where not even no passages fit.
 std::optional<std::vector<QaPassage>> cut_to_fit(

@@ -34,9 +34,10 @@ struct StressPlan {
 };
 
 StressPlan make_plan(const Ranks& ranks, const StressRunSettings& settings,
-                     std::span<const NamedModel> models, const WarningSink& warnings) {
+                     std::span<const NamedModel> models, RunObserver& observer) {
+  const auto warnings = [&](const std::string& line) { observer.warn(line); };
   StressPlan plan{
-      .data = read_data(settings.run.data, settings.run.places, warnings),
+      .data = read_data(settings.run.data, settings.run.places, warnings, &observer),
       .sweeps = {},
       .interventions = with_controls(choose_interventions(settings.choice, settings.run.sampler, models)),
       .held_out = {},
@@ -209,7 +210,7 @@ std::optional<StressedRun> run_stress(Ranks& ranks, const StressRunSettings& giv
   StressRunSettings settings = given;
   const std::vector<NamedModel> models = read_models(settings.run);
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
-  StressPlan plan = make_plan(ranks, settings, models, warnings);
+  StressPlan plan = make_plan(ranks, settings, models, observer);
   check_samplers(settings, plan, models, warnings);
   RunWork work;
   work.identity = {.settings = described(settings, plan), .growing = {"models", "stress", "under"}};

@@ -7,6 +7,7 @@
 
 #include "buoy/analysis/received.h"
 #include "buoy/base/error.h"
+#include "buoy/engine/long_prompts.h"
 #include "buoy/engine/model_kinds.h"
 #include "buoy/engine/rank_observer.h"
 #include "buoy/engine/shuffle.h"
@@ -343,7 +344,9 @@ std::optional<StudyOutcome> run_study(Ranks& ranks, const StudySettings& given, 
   settings.kinds = named_kinds(settings.kinds, models);
   for (const NamedModel& m : models) check_watchable(settings.run.sampler_of(m.given), m.config, "a study");
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
-  const std::vector<NamedItems> data = read_data(settings.run.data, settings.run.places, warnings);
+  const std::vector<NamedItems> data =
+      fit_questions(settings.run, models,
+                    read_data(settings.run.data, settings.run.places, warnings, &observer), &observer);
   const Json inputs = described(settings, data);
   agree(ranks, inputs);
   std::optional<OutputFolder> folder;

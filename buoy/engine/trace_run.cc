@@ -74,7 +74,7 @@ std::vector<TraceJob> plan_traces(const TraceRunSettings& settings, const Tracin
   FittingExamples fitting(settings, model);
   if (!settings.data.files.empty()) {
     const auto warn = [&](const std::string& line) { observer.warn(line); };
-    for (const NamedItems& set : read_data(settings.data, settings.model.places, warn)) {
+    for (const NamedItems& set : read_data(settings.data, settings.model.places, warn, &observer)) {
       for (const QaItem& item : set.items) {
         if (std::optional<TraceExample> example = fitting.of(item)) add(std::move(*example));
       }
