@@ -32,7 +32,8 @@ struct EvalFlags {
 
 // What a recipe says cannot be said beside it.
 void take_recipe(EvalFlags& flags, const Verb& verb, std::vector<OwnSettings>& own) {
-  std::vector<std::string> settled = {"--model", "--passages", "--template", "--chat", "--no-chat"};
+  std::vector<std::string> settled = {"--model", "--passages", "--template",
+                                      "--chat",  "--no-chat",  "--answer-end"};
   for (const std::string_view name : sampler_setting_names()) {
     std::string flag = "--" + std::string(name);
     std::ranges::replace(flag, '_', '-');
@@ -79,7 +80,9 @@ void eval_command(Ranks& ranks, const EvaluationSettings& settings, const std::s
                 {"Buoy", std::string(version())}}};
   report.about = made->about;
   report.scores = scores;
-  if (!settings.run.own.empty()) report.facts[1].value = "as the recipe says, model by model";
+  if (!settings.run.own.empty()) {
+    report.facts[1].value = report.facts[2].value = "as the recipe says, model by model";
+  }
   if (settings.trace) {
     report.facts.push_back({"Anchors", describe(settings.trace->analysis.anchors)});
     write_seen(*made, made->output);

@@ -36,6 +36,10 @@ void RunFlags::add_to(Verb& verb, const std::string& format) {
                 "Dataset (docs/datasets.md), FILE or NAME=FILE; may be repeated; default: bundled questions");
   }
   prompts.add_to(verb, format);
+  verb.option("--answer-end", &answer_end,
+              "What of the generated text is the answer: eos, what stands before the first EOS; none, all of "
+              "it but special tokens")
+      .choices({"eos", "none"});
   sampler.add_to(verb);
   verb.flag("--log-samples", &log_samples,
             "Write samples.jsonl: question, prompt, passages, answer, scores, commit steps, timing");
@@ -91,6 +95,7 @@ RunSettings RunFlags::settings() const {
                        .clash = begin_new ? Clash::kBeside : Clash::kRefuse,
                        .own = {},
                        .command = verb_ ? verb_->command_line() : ""};
+  settings.prompt.answer_end = parse_answer_end(answer_end);
   std::vector<const Family*> all;
   for (const NamedModel& m : read_models(settings)) all.push_back(m.config.family);
   sampler.check_effects(all);

@@ -31,13 +31,13 @@ struct RunFlags {
   DataFlags prompts;
   std::string output;
   bool log_samples = false, log_ids = false;
-  std::string too_long = "fail";
+  std::string too_long = "fail", answer_end = "eos";
   bool begin_new = false;
   RankFlags ranks;
 
-  // Adds --model, --family, --data, --output, --new, --too-long, --log-samples, --log-ids, --rank-timeout and
-  // the flags of the parts.
-  // `format` are the names of the option for the datasets' format; empty: neither that nor --data.
+  // Adds --model, --family, --data, --answer-end, --output, --new, --too-long, --log-samples, --log-ids,
+  // --rank-timeout and the flags of the parts. `format` are the names of the option for the datasets' format;
+  // empty: neither that nor --data.
   void add_to(Verb& verb, const std::string& format = "--data-format,--format");
 
   // Throws Error and UsageError, also for sampler flags that mean nothing to any of the models.
