@@ -13,7 +13,7 @@ from ._core import Cancelled, Error, InternalError, UsageError, __version__
 from ._core import bundled_models as _bundled_models
 from .bridge import attention
 from .figure import Figure, Page
-from .lab import (Result, analyze, command, evaluate, intervene, score, shuffle, stress, study, table, trace, verbs, world)
+from .lab import (Result, analyze, audit, command, evaluate, intervene, replay, score, shuffle, stress, study, table, trace, verbs, world)
 from .model import Generation, Model, Tokenizer, load
 from .run import Change, Run, Step
 from .traces import Trace, analyses, read_trace, read_traces
@@ -32,6 +32,6 @@ def models():
 
 __all__ = [
     "Cancelled", "Change", "Error", "Figure", "Generation", "InternalError", "Model", "Page", "Result", "Run", "Step", "Tokenizer", "Trace",
-    "UsageError", "__version__", "analyses", "analyze", "attention", "command", "eval", "evaluate", "intervene", "load", "models", "read_trace", "read_traces",
-    "score", "shuffle", "stress", "study", "table", "trace", "verbs", "world"
+    "UsageError", "__version__", "analyses", "analyze", "attention", "audit", "command", "eval", "evaluate", "intervene", "load", "models", "read_trace", "read_traces",
+    "replay", "score", "shuffle", "stress", "study", "table", "trace", "verbs", "world"
 ]

@@ -209,7 +209,7 @@ def evaluate(output: Any, *, quiet: bool = False, **options: Any) -> Result:
 def stress(output: Any, stressors: Any = (), *, quiet: bool = False, **options: Any) -> Result:
     """The same questions under growing stress: ``buoy stress``.
 
-        buoy.stress("stress", ["irrelevant=0,5", "gold-position"], model="mini-mdm", limit=20)
+        buoy.stress("stress", ["irrelevant=0,0.5", "gold-position"], model="mini-mdm", limit=20)
     """
     return _to_folder("stress", output, _listed(stressors), quiet, options)
 
@@ -220,6 +220,23 @@ def intervene(output: Any, interventions: Any = (), *, quiet: bool = False, **op
         buoy.intervene("intervene", ["mask-bos", "mask-anchors=5"], limit=20)
     """
     return _to_folder("intervene", output, _listed(interventions), quiet, options)
+
+
+def replay(output: Any, events: Any, *, quiet: bool = False, **options: Any) -> Result:
+    """Questions asked while documents change: ``buoy replay``. Table: replay, over time and around changes.
+
+        buoy.command("world", events=200, seed=1, output="events.jsonl")
+        buoy.replay("replay", "events.jsonl", limit=30).figures["timeline"]
+    """
+    return _to_folder("replay", output, [events], quiet, options)
+
+
+def audit(output: Any, *, quiet: bool = False, **options: Any) -> Result:
+    """Approximate caches beside exact generation: ``buoy audit``. Tables: audit, audit_steps.
+
+        buoy.audit("audit", cache=["dual", "delayed"], model="mini-mdm", limit=20).table("audit")
+    """
+    return _to_folder("audit", output, (), quiet, options)
 
 
 def _listed(given: Any) -> list[Any]:

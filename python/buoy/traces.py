@@ -99,8 +99,15 @@ class Trace(Mapping[str, np.ndarray]):
         """The figures of an analysis, of this trace alone."""
         return [from_drawn(one) for one in self._core.draw(analysis, *_anchor_options(anchors))]
 
-    def show(self, analysis: str = "drift", **anchors: Any) -> Figure:
-        """The first figure of an analysis: for drift, who receives attention at every step."""
+    def show(self, analysis: str | None = None, **anchors: Any) -> Figure | Page:
+        """The run in the explorer's page, as :meth:`explore`; with an analysis its first figure instead: for drift, who receives attention
+        at every step."""
+        if analysis is None and not anchors:
+            return self.explore()
+        return self.figure(analysis or "drift", **anchors)
+
+    def figure(self, analysis: str = "drift", **anchors: Any) -> Figure:
+        """The first figure of an analysis."""
         drawn = self._core.draw(analysis, *_anchor_options(anchors))
         if not drawn:
             raise _core.Error(f"the trace has nothing that {analysis} could draw")
@@ -113,7 +120,7 @@ class Trace(Mapping[str, np.ndarray]):
     def _repr_html_(self) -> str:
         header = self.header
         return f"<p><b>{html.escape(header['model'])}</b>, {self['tokens'].size} tokens, {self['steps'].size} steps: " \
-               f"{html.escape(header['output'])}</p>{self.show()._repr_svg_()}"
+               f"{html.escape(header['output'])}</p>{self.figure()._repr_svg_()}"
 
     def __repr__(self) -> str:
         return f"<buoy.Trace of {self.header['model']}: {self['tokens'].size} tokens, {self['steps'].size} steps>"

@@ -1,5 +1,7 @@
 #include "python/src/dlpack.h"
 
+#include <algorithm>
+
 #include "buoy/base/error.h"
 
 namespace buoy::python {
@@ -20,11 +22,18 @@ DlView::DlView(py::handle given, py::handle stream, const std::string& what) {
     fail_usage("{}: got {}, expected a DLPack capsule \"dltensor\"", what,
                used ? "a capsule that was used before" : "another kind of capsule");
   }
-  managed_ = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  auto* const managed = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  // Looked at before it is taken over: until then the capsule itself sees to what it holds.
+  const DlTensor& t = managed->tensor;
+  constexpr int kMostDimensions = 32;  // as NumPy has it; the sizes of more were never written
+  if (t.ndim < 0 || t.ndim > kMostDimensions || (t.ndim > 0 && t.shape == nullptr))
+    fail_usage("{}: has {} dimensions, expected at most {}", what, t.ndim, kMostDimensions);
+  const Shape sizes(t.shape, t.shape + t.ndim);
+  if (t.data == nullptr && std::ranges::all_of(sizes, [](Index size) { return size > 0; }))
+    fail_usage("{}: its memory was freed", what);
+  managed_ = managed;
   PyCapsule_SetName(capsule.ptr(), "used_dltensor");
   PyCapsule_SetDestructor(capsule.ptr(), nullptr);
-  const DlTensor& t = managed_->tensor;
-  if (t.data == nullptr && element_count(shape()) > 0) fail_usage("{}: its memory was freed", what);
 }
 
 bool DlView::is_row_major() const {

@@ -85,7 +85,7 @@ const std::map<std::string, Take>& takers() {
       {"block_length", number<Index>(&S::block_length, kAtLeast1)},
       {"cache", [](S& s, const std::string& name,
                    py::handle v) { s.cache = parse_cache_kind(value_from<std::string>(name, v)); }},
-      {"cache_refresh", number<Index>(&S::cache_refresh, kAtLeast1)},
+      {"cache_refresh", number<Index>(&S::cache_refresh, kAtLeast0)},
       {"sub_block_length", number<Index>(&S::sub_block_length, kAtLeast1)},
       {"remasking", [](S& s, const std::string& name,
                        py::handle v) { s.remasking = parse_remasking(value_from<std::string>(name, v)); }},

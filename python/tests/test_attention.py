@@ -1,4 +1,6 @@
 """Attention over NumPy arrays, through DLPack: outputs and statistics equal those of attention written out."""
+import ctypes
+import gc
 import unittest
 
 import numpy as np
@@ -83,6 +85,95 @@ class Attention(unittest.TestCase):
         for given in (3, None, "q"):
             with self.assertRaisesRegex(buoy.UsageError, "expected a tensor that speaks DLPack"):
                 call(given)
+
+
+class Managed(ctypes.Structure):
+    """DLPack's DLManagedTensor."""
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("type_code", ctypes.c_uint8), ("type_bits", ctypes.c_uint8), ("type_lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
+                ("context", ctypes.c_void_p), ("deleter", ctypes.CFUNCTYPE(None, ctypes.c_void_p))]
+
+
+class Foreign:
+    """A tensor of a library that says of itself whatever a test wants, and counts how often it is given back."""
+
+    def __init__(self, array, **said):
+        self.given_back = 0
+        self.array, sizes = array, said.pop("shape", array.shape)
+        self.shape = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
+        strides = said.pop("strides", None)
+        self.strides = (ctypes.c_int64 * len(strides))(*strides) if strides else None
+        fields = dict(data=array.ctypes.data, device_type=1, device_id=0, ndim=len(sizes), type_code=2, type_bits=32, type_lanes=1, byte_offset=0)
+        self.managed = Managed(**{**fields, **said})
+        self.managed.shape = ctypes.cast(self.shape, ctypes.POINTER(ctypes.c_int64))
+        if self.strides:
+            self.managed.strides = ctypes.cast(self.strides, ctypes.POINTER(ctypes.c_int64))
+        self.deleter = type(self.managed.deleter)(lambda _: setattr(self, "given_back", self.given_back + 1))
+        self.managed.deleter = self.deleter
+
+    def __dlpack__(self, stream=None):
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return make(ctypes.addressof(self.managed), b"dltensor", None)
+
+
+class ForeignTensors(unittest.TestCase):
+    """What any library may hand over, without PyTorch."""
+
+    def setUp(self):
+        self.rows = [np.ascontiguousarray(one.transpose(0, 2, 1, 3)) for one in arrays()]
+
+    def call(self, q=None, k=None, v=None, out=None):
+        one, two, three = self.rows
+        given = [array if said is None else said for array, said in ((one, q), (two, k), (three, v), (np.empty_like(one), out))]
+        return buoy._core.attention(*given, None, 0, 0, 0, None, {}, 0)
+
+    def test_are_taken_and_given_back_once(self):
+        q, k, v = (Foreign(array) for array in self.rows)
+        out = Foreign(np.empty_like(self.rows[0]))
+        self.call(q, k, v, out)
+        wanted = np.empty_like(self.rows[0])
+        self.call(out=wanted)
+        np.testing.assert_array_equal(out.array, wanted)
+        self.assertEqual([one.given_back for one in (q, k, v, out)], [1, 1, 1, 1])
+
+    def test_are_refused_in_words_by_what_they_say_of_themselves(self):
+        q, k = self.rows[:2]
+        for place, said, line in (("k", dict(device_type=2), "k: lies on another device than q"), ("k", dict(device_id=1), "k: lies on another device than q"),
+                                  ("q", dict(data=None), "q: its memory was freed"), ("k", dict(data=None), "k: its memory was freed"),
+                                  ("q", dict(type_bits=64), "q: has elements of type 2 with 64 bits"), ("q", dict(type_code=0), "of type 0 with 32 bits"),
+                                  ("q", dict(type_lanes=4), "expected float32 or bfloat16"), ("k", dict(type_code=4, type_bits=16), "k: is bfloat16, q is float32"),
+                                  ("k", dict(shape=k.shape[1:]), "k: got shape .29,2,16., expected .batch"), ("k", dict(ndim=-1), "k: has -1 dimensions"),
+                                  ("k", dict(ndim=2**31 - 1), "k: has 2147483647 dimensions"), ("k", dict(shape=(2, -29, 2, 16)), "shape"),
+                                  ("k", dict(strides=(928, 16, 464, 1)), "k: is not contiguous"), ("k", dict(shape=(2, 0, 2, 16)), "shape")):
+            foreign = Foreign(q if place == "q" else k, **said)
+            with self.subTest(place, said=said), self.assertRaisesRegex(buoy.UsageError, line):
+                self.call(**{place: foreign})
+            self.assertLessEqual(foreign.given_back, 1)
+
+    def test_on_devices_that_nobody_has_are_refused(self):
+        every = [Foreign(array, device_type=10) for array in (*self.rows, np.empty_like(self.rows[0]))]
+        with self.assertRaisesRegex(buoy.UsageError, "q: lies on a device of kind 10, expected the cpu or an NVIDIA card"):
+            self.call(*every)
+        self.assertEqual([one.given_back for one in every], [1, 1, 1, 1])
+
+    def test_that_raise_while_they_are_asked_pass_it_on(self):
+        class Evil:
+            def __dlpack__(self, stream=None):
+                raise KeyError("mine")
+
+        with self.assertRaisesRegex(KeyError, "mine"):
+            self.call(Evil())
+
+    def test_may_be_forgotten_while_their_statistics_are_kept(self):
+        q, k, v = arrays()
+        out, stats = buoy.attention(q, k, v, stats=["column_sums", "rows"])
+        kept = stats["column_sums"].copy(), out.copy()
+        del q, k, v
+        gc.collect()
+        np.testing.assert_array_equal(stats["column_sums"], kept[0])
+        np.testing.assert_array_equal(out, kept[1])
 
 
 if __name__ == "__main__":

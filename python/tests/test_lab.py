@@ -78,7 +78,8 @@ class Traces(unittest.TestCase):
         self.assertTrue(result.page.exists())
 
     def test_draw_themselves(self):
-        figure = self.trace.show()
+        figure = self.trace.show("drift")
+        self.assertEqual(figure.svg, self.trace.figure().svg)
         xml.dom.minidom.parseString(figure._repr_svg_())
         self.assertIn("<svg", self.trace._repr_html_())
         figure.save(self.path / "drift.png")
@@ -97,6 +98,7 @@ class Traces(unittest.TestCase):
         page.save(self.path / "run.html")
         self.assertEqual((self.path / "run.html").read_text(encoding="utf-8"), page.html)
         self.assertIn("window.BUOY_DATA=", page.html)
+        self.assertEqual(self.trace.show().html, page.html)
 
     def test_draw_every_analysis_that_they_have_numbers_of(self):
         drawn = {name: self.trace.figures(name) for name in buoy.analyses()}
@@ -159,9 +161,24 @@ class Runs(unittest.TestCase):
         self.assertTrue(changed.tables)
 
     def test_study_with_verdicts(self):
-        made = buoy.study(self.path / "study", model=[buoy.load("mini-mdm")], quick=True, only="drift", limit=1, gen_length=4,
-                          steps=2, quiet=True)
+        made = buoy.study(self.path / "study", model=[buoy.load("mini-mdm")], limit=1, gen_length=2, steps=1, twins=0, format="svg",
+                          figures="drift", quiet=True)
         self.assertIn("summaries", made.tables)
+        claims = made.table("claims")
+        self.assertEqual(set(claims["model"]), {"mini-mdm"})
+        self.assertTrue(all(isinstance(verdict, str) and verdict for verdict in claims["verdict"]))
+
+    def test_of_streams_and_of_caches(self):
+        buoy.command("world", events=60, subjects=6, seed=3, output=self.path / "events.jsonl")
+        replayed = buoy.replay(self.path / "replay", self.path / "events.jsonl", model="mini-arm", limit=4, gen_length=4, quiet=True)
+        numbers = replayed.table("replay")
+        self.assertEqual(set(numbers["model"]), {"mini-arm"})
+        self.assertEqual(next(n for n, scope, quantity in zip(numbers["n"], numbers["scope"], numbers["quantity"]) if (scope, quantity) == ("all", "em")), 4)
+        self.assertIn("timeline", replayed.figures)
+        audited = buoy.audit(self.path / "audit", cache="dual", model="mini-mdm", limit=1, passages=1, gen_length=8, block_length=4, quiet=True)
+        self.assertIn("dual", set(audited.table("audit")["cache"]))
+        with self.assertRaisesRegex(buoy.UsageError, "expected one of none, prefix, dual, delayed"):
+            buoy.audit(self.path / "no", cache="both", quiet=True)
 
     def test_refuse_what_the_command_refuses(self):
         with self.assertRaisesRegex(buoy.UsageError, "eval has no option limits, expected some of"):

@@ -112,6 +112,14 @@ class Generating(unittest.TestCase):
             with self.subTest(settings), self.assertRaisesRegex(buoy.UsageError, line):
                 self.model.generate(PROMPT, **settings)
 
+    def test_takes_every_value_that_the_command_takes(self):
+        made = self.model.generate(PROMPT, gen_length=8, block_length=4, cache="dual", cache_refresh=0)
+        always = self.model.generate(PROMPT, gen_length=8, block_length=4, cache="dual", cache_refresh=1)
+        np.testing.assert_array_equal(always.ids, self.model.generate(PROMPT, gen_length=8, block_length=4).ids)
+        self.assertEqual(len(made.ids), 8)
+        with self.assertRaisesRegex(buoy.UsageError, "cache_refresh is -1, expected at least 0"):
+            self.model.generate(PROMPT, gen_length=8, cache="dual", cache_refresh=-1)
+
     def test_knows_every_setting_of_the_command(self):
         flags = {option["name"].lstrip("-").replace("-", "_") for option in buoy.verbs()["generate"]["options"]}
         for name in buoy._core.sampler_settings():
