@@ -82,18 +82,34 @@ class Wheel:
         self.zip.close()
 
 
+def information():
+    """The files that say what the package is, RECORD aside."""
+    return {"METADATA": metadata().encode(), "WHEEL": f"Wheel-Version: 1.0\nGenerator: buoy_build\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode(),
+            "entry_points.txt": b"[console_scripts]\nbuoy = buoy.__main__:main\n", "LICENSE": (ROOT / "LICENSE").read_bytes()}
+
+
+def information_folder():
+    return f"buoy-{version()}.dist-info"
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    # Without this pip builds the whole wheel to read what stands in it, and then once more.
+    folder = pathlib.Path(metadata_directory) / information_folder()
+    folder.mkdir()
+    for name, data in information().items():
+        (folder / name).write_bytes(data)
+    return folder.name
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     module_folder = compile_module(config_settings or {})
     name = f"buoy-{version()}-{tag()}.whl"
-    info = f"buoy-{version()}.dist-info"
     wheel = Wheel(pathlib.Path(wheel_directory) / name)
     for target, source in files(module_folder):
         wheel.add(target, source.read_bytes(), 0o755 if target.endswith(".so") else 0o644)
-    wheel.add(f"{info}/METADATA", metadata().encode())
-    wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: buoy_build\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode())
-    wheel.add(f"{info}/entry_points.txt", b"[console_scripts]\nbuoy = buoy.__main__:main\n")
-    wheel.add(f"{info}/LICENSE", (ROOT / "LICENSE").read_bytes())
-    wheel.close(f"{info}/RECORD")
+    for file, data in information().items():
+        wheel.add(f"{information_folder()}/{file}", data)
+    wheel.close(f"{information_folder()}/RECORD")
     return name
 
 
