@@ -66,15 +66,15 @@ async function live(buoy) {
   for (let run = 0; run < 3; ++run) {
     await page.open(`${address}&tour=off&view=live`);
     await page.until("document.querySelector('.live-view')", "the view of new runs");
-    await page.evaluate(`(() => { window.heard = []; window.seen = {}; window.computed = {}; const Source = EventSource, now = () => performance.timeOrigin + performance.now();
-      window.EventSource = class extends Source { constructor(...given) { super(...given); this.addEventListener("step", (e) => { const d = JSON.parse(e.data); window.heard.push(now() - d.computed); window.computed[d.step + 1] = d.computed; }); } };
+    await page.evaluate(`(() => { window.heard = {}; window.seen = {}; window.computed = {}; const Source = EventSource, now = () => performance.timeOrigin + performance.now();
+      window.EventSource = class extends Source { constructor(...given) { super(...given); this.addEventListener("step", (e) => { const d = JSON.parse(e.data); window.heard[d.step] ??= now() - d.computed; window.computed[d.step + 1] = d.computed; }); } };
       new MutationObserver(() => { const n = /(\\d+) steps so far/.exec(document.querySelector(".live-bar").textContent)?.[1]; if (n in window.computed) window.seen[n] ??= now() - window.computed[n]; }).observe(document.querySelector(".live-bar"), { childList: true, subtree: true, characterData: true });
       const press = (label) => Array.from(document.querySelectorAll(".live-view button")).find(b => b.textContent === label).click(); press("Fill in an example"); press("Run"); })()`);
     await page.until(
-      "document.querySelector('.live-bar').hidden && document.querySelectorAll('.text .t.mask').length === 0 && window.heard.length > 8",
+      "document.querySelector('.live-bar').hidden && document.querySelectorAll('.text .t.mask').length === 0 && Object.keys(window.heard).length > 8",
       "the finished run",
     );
-    heard.push(...(await page.evaluate("window.heard")));
+    heard.push(...(await page.evaluate("Object.values(window.heard)")));
     seen.push(...(await page.evaluate("Object.values(window.seen)")));
   }
   console.log(`live steps of mini-mdm, computed to heard (${heard.length}): ${show(heard)}`);
