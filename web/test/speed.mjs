@@ -34,6 +34,16 @@ const frames = (count, act) =>
   };
   requestAnimationFrame(frame);
 })`);
+// The same, with the processor time of the page's own thread: what a busy machine does not change.
+await page.send("Performance.enable", { timeDomain: "threadTicks" });
+const busy = async () =>
+  (await page.send("Performance.getMetrics")).metrics.find((m) => m.name === "TaskDuration").value;
+const told = async (count, act) => {
+  const before = await busy(),
+    times = await frames(count, act),
+    each = ((await busy()) - before) / count;
+  return `${show(times)}; ${(each * 1000).toFixed(1)} ms of the page's thread each`;
+};
 const scrub =
   "(n) => { const s = document.querySelector('.scrubber'); s.value = String(n % (Number(s.max) + 1)); s.dispatchEvent(new Event('input')); }";
 const pan = `(n) => { const c = document.querySelector(".card.map canvas"); c.dispatchEvent(new WheelEvent("wheel", {deltaX: (n % 80 < 40 ? 1 : -1) * 25, bubbles: true, cancelable: true})); }`;
@@ -46,11 +56,11 @@ async function recorded(id) {
     paint = await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN");
   console.log(`${id}: first paint ${paint.toFixed(0)} ms, the whole view after ${shown} ms`);
   await new Promise((done) => setTimeout(done, 500));
-  console.log(`  scrubbing: ${show(await frames(128, scrub))}`);
+  console.log(`  scrubbing: ${await told(128, scrub)}`);
   await page.evaluate(
     "for (let i = 0; i < 3; ++i) document.querySelector('.card.map [aria-label=\"Zoom in\"]').click(); document.querySelector('.card.map').scrollIntoView()",
   );
-  console.log(`  panning: ${show(await frames(120, pan))}`);
+  console.log(`  panning: ${await told(120, pan)}`);
 }
 
 // From the moment a step is computed, by the server's clock, which is this machine's, until the page has heard of it and until it shows it.
