@@ -151,7 +151,7 @@ class Explorer(unittest.TestCase):
         self.assertTrue((tokens[-1] == run["tokens"]).all())
         for part in ("tokens", "guesses", "guess_confidence"):
             ask("GET", f"/runs/none/steps/{part}", 404, name="/runs/{run}/steps/" + part)
-        ask("GET", "/runs/t/steps/guesses", 404, name="/runs/{run}/steps/guesses")
+        self.guessed(run, tokens, P)
         one = "/runs/{run}/arrays/{array}"
         received = ask("GET", "/runs/t/arrays/received", 200, name=one)
         self.assertTrue((ask("GET", "/runs/t/arrays/received?step=1&layer=5", 200, name=one) == received[1:2, 5:6]).all())
@@ -208,6 +208,8 @@ class Explorer(unittest.TestCase):
         self.assertAlmostEqual(float(grid[5].mean()), float(rows[4, 2]), places=6)
         best = ask("GET", "/runs/t/candidates?step=0&position=%d&k=3" % (N - 1), 200, name="/runs/{run}/candidates")
         self.assertEqual(len(best), 3)
+        guesses = ask("GET", "/runs/t/steps/guesses", 200, name="/runs/{run}/steps/guesses")
+        self.assertEqual(best[0]["token"], guesses[0, N - 1], "what was guessed is what is surest now")
         ask("GET", "/runs/t/attention?step=1&layer=99&position=0", 400, name=name)
         ask("GET", "/runs/t/grid?step=1&position=0&target=9999", 400, name="/runs/{run}/grid")
         ask("GET", "/runs/t/candidates?position=x", 400, name="/runs/{run}/candidates")
@@ -218,10 +220,13 @@ class Explorer(unittest.TestCase):
             header = json.loads(str(arrays["header"]))
             header["model_hash"] = "0" * 32
             arrays["header"] = np.array(json.dumps(header))
+            del arrays["guesses"], arrays["guess_confidence"]  # as older versions wrote it
             np.savez(pathlib.Path(folder) / "strange.npz", **arrays)
             whole, self.server = self.server, Server(pathlib.Path(folder), "view", pathlib.Path(folder) / "strange.npz")
             try:
-                self.assertFalse(ask("GET", "/runs/strange", 200, name="/runs/{run}")["can_recompute"])
+                strange = ask("GET", "/runs/strange", 200, name="/runs/{run}")
+                self.assertEqual((strange["can_recompute"], strange["has_guesses"]), (False, False))
+                ask("GET", "/runs/strange/steps/guesses", 404, name="/runs/{run}/steps/guesses")
                 for part in ("attention?layer=0&position=0", "grid?position=0&target=0", "candidates?position=0"):
                     ask("GET", "/runs/strange/" + part, 409, name="/runs/{run}/" + part.split("?")[0])
                 ask("POST", "/runs/strange/fork", 409, {"step": 0, "hide_keys": [0]}, name="/runs/{run}/fork")
@@ -229,6 +234,17 @@ class Explorer(unittest.TestCase):
             finally:
                 self.assertIn(self.server.stop(), (0, 130))
                 self.server = whole
+
+    def guessed(self, run, tokens, P):
+        """Guesses stand where masks are, each with how sure it was, and what a step writes it has guessed."""
+        here = "/runs/%s/steps/" % run["id"]
+        guesses = self.checked("GET", here + "guesses", 200, name="/runs/{run}/steps/guesses")
+        sure = self.checked("GET", here + "guess_confidence", 200, name="/runs/{run}/steps/guess_confidence")
+        self.assertEqual(guesses.shape, (run["steps"], len(run["tokens"])))
+        self.assertTrue(((guesses >= 0) == (tokens[:-1] == run["mask_id"])).all())
+        self.assertTrue(((guesses >= 0) == (sure > 0)).all())
+        for position, step in enumerate(run["commit_step"]):
+            self.assertEqual(guesses[step, P + position], run["tokens"][P + position])
 
     def lived(self, P):
         ask = self.checked
@@ -249,12 +265,7 @@ class Explorer(unittest.TestCase):
         for part in ("stop", "go"):
             ask("POST", f"{here}/{part}", 409, name="/runs/{run}/" + part)
             ask("POST", f"/runs/none/{part}", 404, name="/runs/{run}/" + part)
-        guesses = ask("GET", here + "/steps/guesses", 200, name="/runs/{run}/steps/guesses")
-        sure = ask("GET", here + "/steps/guess_confidence", 200, name="/runs/{run}/steps/guess_confidence")
-        self.assertEqual(guesses.shape, (3, len(run["tokens"])))
-        self.assertTrue(((guesses >= 0) == (sure > 0)).all())
-        for step, position in enumerate(run["commit_step"]):
-            self.assertEqual(guesses[position, P + step], run["tokens"][P + step], "what a step writes, it has guessed")
+        self.guessed(run, ask("GET", here + "/steps/tokens", 200, name="/runs/{run}/steps/tokens"), P)
         events = ask("GET", here + "/events", 200, name="/runs/{run}/events").decode()
         self.assertEqual(events.count("event: step"), 3)
         last = events.count("\nid: ") + 1
@@ -262,8 +273,11 @@ class Explorer(unittest.TestCase):
         self.assertEqual(ask("GET", here + "/events", 200, name="/runs/{run}/events", headers={"Last-Event-ID": str(last - 1)}).decode().count("id: "), 1)
         ask("GET", "/runs/none/events", 404, name="/runs/{run}/events")
         ask("GET", "/runs/t/events", 409, name="/runs/{run}/events")
-        fork = ask("POST", here + "/fork", 201, {"step": 1, "cut_heads": [[0, 0]]}, name="/runs/{run}/fork")["id"]
+        fork = ask("POST", here + "/fork", 201, {"step": 1, "cut_heads": [[0, 0]], "pin_anchors": [2]}, name="/runs/{run}/fork")["id"]
         self.assertEqual(self.server.wait(fork)["fork_step"], 1)
+        pins = ask("GET", "/runs/" + fork, 200, name="/runs/{run}")["pins"]
+        self.assertEqual([(pin["layer"], pin["step"]) for pin in pins], [(2, 1)])
+        ask("POST", here + "/fork", 400, {"step": 1, "pin_anchors": [99]}, name="/runs/{run}/fork")
         ask("POST", here + "/fork", 400, {"step": 1}, name="/runs/{run}/fork")
         ask("POST", here + "/fork", 422, {"step": 1, "force": [{"position": P, "text": 5}]}, name="/runs/{run}/fork")
         ask("POST", "/runs/none/fork", 404, {"step": 1}, name="/runs/{run}/fork")

@@ -47,22 +47,22 @@ FigureOptions FigureFlags::options(const std::vector<const Analysis*>& done) con
 
 namespace {
 
-// A page of the explorer for each model's first example, unless it would be too large to open.
+// A page of the explorer for each example of each model, unless it would be too large to open.
 std::vector<LinksBlock::Link> write_explored(const StudyResult& result,
                                              const std::filesystem::path& directory) {
   std::vector<LinksBlock::Link> links;
   for (const StudiedModel& model : result.models) {
-    if (model.examples.empty()) continue;
-    const Trace& trace = model.examples[0];
-    if (!fits_a_page(trace)) continue;
-    const std::string name =
-        std::filesystem::path(trace_file_name(model.name, trace.header.sample)).stem().string();
-    const std::string file = "explore/" + name + ".html";
-    ExplorerSettings settings;
-    settings.recorded.emplace_back(name, trace);
-    std::filesystem::create_directories(directory / "explore");
-    write_file_atomically(directory / file, standalone_page(settings));
-    links.push_back({fmt::format("{}: sample {}", model.name, trace.header.sample), file});
+    for (const Trace& trace : model.examples) {
+      if (!fits_a_page(trace)) continue;
+      const std::string name =
+          std::filesystem::path(trace_file_name(model.name, trace.header.sample)).stem().string();
+      const std::string file = "explore/" + name + ".html";
+      ExplorerSettings settings;
+      settings.recorded.emplace_back(name, trace);
+      std::filesystem::create_directories(directory / "explore");
+      write_file_atomically(directory / file, standalone_page(settings));
+      links.push_back({fmt::format("{}: sample {}", model.name, trace.header.sample), file});
+    }
   }
   return links;
 }

@@ -317,6 +317,10 @@ Tap* Intervener::before_pass(std::span<const Pass> passes) {
   return tap_for(std::move(samples), inner);
 }
 
+void Intervener::proposed(Index sample, std::span<const Proposal> proposals) {
+  if (inner_ != nullptr) inner_->proposed(sample, proposals);
+}
+
 void Intervener::after_step(Index sample, const Generation& generation) {
   if (inner_ != nullptr) inner_->after_step(sample, generation);
 }

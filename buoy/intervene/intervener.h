@@ -25,6 +25,7 @@ class Intervener : public GenerationObserver {
   ~Intervener() override;
 
   Tap* before_pass(std::span<const Pass> passes) override;
+  void proposed(Index sample, std::span<const Proposal> proposals) override;
   void after_step(Index sample, const Generation& generation) override;
   bool cancelled() const override { return inner_ != nullptr && inner_->cancelled(); }
 

@@ -293,10 +293,23 @@ void Recorder::State::begin_step(Index step) {
   StepRecord& record = steps.back().steps;
   record.read.assign(tokens.size(), 0);
   for (const Index row : read_rows) record.read[at(row)] = 1;
+  if (config.family->writing == Writing::kFillsMasks) {
+    record.guesses.assign(tokens.size(), -1);
+    record.guess_confidence.assign(tokens.size(), 0.0f);
+  }
   if (settings.experts) {
     clear_experts(std::ssize(layers) * std::ssize(tokens) * active_experts(), record.experts,
                   record.expert_weights);
   }
+}
+
+void Recorder::guessed(Index position, TokenId token, double confidence) {
+  if (!state_->keep) return;
+  StepRecord& step = state_->steps.back().steps;
+  // The last row of a block may propose the first token of the next, which is not there yet.
+  if (position >= std::ssize(step.guesses)) return;
+  step.guesses[at(position)] = token;
+  step.guess_confidence[at(position)] = static_cast<float>(confidence);
 }
 
 void Recorder::end_pass(std::span<const Index> committed) {

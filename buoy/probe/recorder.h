@@ -42,6 +42,8 @@ class Recorder {
   Recorder& operator=(Recorder&&) noexcept;
 
   void begin_pass(const RecordedPass& pass);
+  // The pass at hand proposes a token for a position that it may fill; before end_pass.
+  void guessed(Index position, TokenId token, double confidence);
   void end_pass(std::span<const Index> committed);  // positions the pass wrote
 
   // `eos` ends the answer: what follows its first one is Tail.

@@ -49,6 +49,10 @@ struct StepRecord {
   std::vector<float> received_read;   // [S, L, N] over the rows whose logits were read
   std::vector<float> received_heads;  // [S, L, H, N] over all rows; empty unless asked for
   std::vector<std::int8_t> read;      // [S, N] 1 where the row's logits were read
+  // What the pass proposed for the positions that it might fill, and how sure the sampler was; -1 and 0
+  // elsewhere. Empty for models that append, which write what they propose, and in older files.
+  std::vector<TokenId> guesses;         // [S, N]
+  std::vector<float> guess_confidence;  // [S, N]
   // With the rows held still, where every pass computes all rows anew (empty for others, and in older files):
   // this step's attention over the rows that are read at the next recorded step too, and the first recorded
   // step's over the rows that are read at this one. received_staying is 0 where the next step reads a row

@@ -100,6 +100,8 @@ std::span<const TraceArray> trace_arrays() {
       {"received_read", "SLN", in_step<&StepRecord::received_read>, kIfAsked, kRowsSumToOne, kReceivedRead},
       {"received_heads", "SLHN", in_step<&StepRecord::received_heads>, kIfAsked, kRowsSumToOne, kReceived},
       {"step_read", "SN", in_step<&StepRecord::read>, kIfAsked, kFlag, kSame},
+      {"guesses", "SN", in_step<&StepRecord::guesses>, kIfAsked, kNothingMore, kSame},
+      {"guess_confidence", "SN", in_step<&StepRecord::guess_confidence>, kIfAsked, kNothingMore, kSame},
       {"received_staying", "SLN", in_step<&StepRecord::received_staying>, kIfAsked, kRowsSumToOneOrZero,
        kReceivedStaying},
       {"received_frozen", "SLN", in_step<&StepRecord::received_frozen>, kIfAsked, kRowsSumToOne,

@@ -42,6 +42,11 @@ class RecordingObserver : public CancellingObserver {
     return &tap_;
   }
 
+  void proposed(Index sample, std::span<const Proposal> proposals) override {
+    for (const Proposal& p : proposals)
+      recorders_[static_cast<std::size_t>(sample)].guessed(p.position, p.token, p.confidence);
+  }
+
   void after_step(Index sample, const Generation& generation) override {
     recorders_[static_cast<std::size_t>(sample)].end_pass(generation.just_committed);
   }

@@ -10,6 +10,7 @@
 #include "buoy/decode/sampler_json.h"
 #include "buoy/engine/trace_source.h"
 #include "buoy/io/json.h"
+#include "buoy/serve/pinning.h"
 #include "buoy/serve/run_view.h"
 
 namespace buoy {
@@ -143,7 +144,7 @@ RunChange change_in(const JsonObject& body, const RunRecord& run, Index t, const
   const ModelConfig& config = model.config();
   const bool appends = config.family->writing == Writing::kAppends;
   const Index P = run.trace.prompt_length, last = run.length(t) - 1;
-  RunChange change{.step = run.pass(t), .tokens = {}, .hide_keys = {}, .cut_heads = {}};
+  RunChange change{.step = run.pass(t)};
   for (const Json& key : list_in(body, "hide_keys"))
     change.hide_keys.push_back(number_in(key, "hide_keys", 0, last));
   for (const Json& head : list_in(body, "cut_heads")) {
@@ -152,6 +153,8 @@ RunChange change_in(const JsonObject& body, const RunRecord& run, Index t, const
     change.cut_heads.emplace_back(number_in(head[0], "layer", 0, config.L - 1),
                                   number_in(head[1], "head", 0, config.H - 1));
   }
+  for (const Json& layer : list_in(body, "pin_anchors"))
+    change.pin_anchors.push_back(number_in(layer, "pin_anchors", 0, config.L - 1));
   for (const Json& json : list_in(body, "force")) {
     check_fields(json, {"position", "token", "text"});
     const JsonObject forced(json, "force");
@@ -165,7 +168,7 @@ RunChange change_in(const JsonObject& body, const RunRecord& run, Index t, const
   }
   change.tokens.steps_left = steps_in(body, "steps_left");
   if (change.tokens.empty() && !change.changes_attention())
-    fail_http(400, "nothing to change: give hide_keys, cut_heads, force, remask or steps_left");
+    fail_http(400, "nothing to change: give hide_keys, cut_heads, pin_anchors, force, remask or steps_left");
   return change;
 }
 
@@ -180,7 +183,8 @@ SamplerSettings sampler_of(const RunRecord& run, const ShelvedModel& model) {
 HttpResponse post_fork(Explorer::State& state, const HttpRequest& request, const std::string& id) {
   const std::shared_ptr<const RunRecord> parent = state.runs.find(id)->record();
   const Json json = request.json();
-  check_fields(json, {"step", "hide_keys", "cut_heads", "force", "remask", "steps_left", "steps_to_go"});
+  check_fields(json, {"step", "hide_keys", "cut_heads", "pin_anchors", "force", "remask", "steps_left",
+                      "steps_to_go"});
   const JsonObject body(json, "body");
   if (!body.has("step")) fail_http(400, "step is missing");
   const ModelShelf::Match match = state.model_of(*parent);
@@ -200,6 +204,7 @@ HttpResponse post_fork(Explorer::State& state, const HttpRequest& request, const
     if (before.step <= *run.fork_step) run.changes.push_back(before);
   }
   run.changes.push_back(change_in(body, *parent, t, *match.model));
+  check_pins(run.changes, run.sampler, match.model->config(), match.model->name());
   check_lengths(state, *match.model, run);
   return started(*state.runs.start(std::move(run)));
 }

@@ -56,9 +56,10 @@ struct LiveRun::State : LiveSteps::Keeper {
   std::optional<Index> steps_left;  // wanted, and not yet handed to the sampler
   std::vector<RunChange> changes;
   Generation generation;
-  Trace frame;                                       // header and layers, once the model is there
-  std::vector<Trace> steps;                          // recorded, each at its own length
-  std::vector<std::vector<Proposal>> guesses;        // [steps]
+  Trace frame;               // header and layers, once the model is there
+  std::vector<Trace> steps;  // recorded, each at its own length
+  std::vector<PassBias> pinned;
+  std::vector<HeldLayer> held;
   std::shared_ptr<const RunRecord> finished;         // once it is done
   mutable std::shared_ptr<const RunRecord> current;  // what was last made of the rest; null: out of date
 
@@ -102,16 +103,22 @@ struct LiveRun::State : LiveSteps::Keeper {
     return changes;
   }
 
-  void keep_step(const Generation& after, const Trace& step, std::vector<Proposal> proposed) override {
+  void keep_step(const Generation& after, const Trace& step, const std::vector<Proposal>& proposed) override {
     const Json event = step_event(*settings.model, after, step, proposed);
     {
       const std::lock_guard lock(mutex);
       generation = after;
       steps.push_back(step);
-      guesses.push_back(std::move(proposed));
       current = nullptr;
     }
     events->add("step", event);
+  }
+
+  void keep_pinned(PassBias used, std::vector<HeldLayer> layers) override {
+    const std::lock_guard lock(mutex);
+    pinned.push_back(std::move(used));
+    held = std::move(layers);
+    current = nullptr;
   }
 
   bool cancelled() const override {
@@ -183,7 +190,6 @@ void LiveRun::State::run() {
       RunRecord record = describe();
       record.state = RunState::kDone;
       record.trace = trace;
-      put_guesses(guesses, record);
       finished = std::make_shared<const RunRecord>(std::move(record));
     }
     set_state(RunState::kDone);
@@ -203,9 +209,9 @@ RunRecord LiveRun::State::describe() const {
                    .state = state,
                    .error = error,
                    .trace = frame,
-                   .guesses = {},
-                   .guess_confidence = {},
                    .changes = changes,
+                   .pinned = pinned,
+                   .held = held,
                    .parent = {},
                    .fork_step = settings.fork_step,
                    .ask = settings.ask};
@@ -227,7 +233,6 @@ std::shared_ptr<const RunRecord> LiveRun::State::make_record() const {
       if (array.has_steps()) append_step(array, step, record.trace);
     }
   }
-  put_guesses(guesses, record);
   return current = std::make_shared<const RunRecord>(std::move(record));
 }
 

@@ -1,6 +1,7 @@
 #include "buoy/serve/live_steps.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "buoy/base/at.h"
 #include "buoy/io/json.h"
@@ -23,6 +24,7 @@ LiveSteps::LiveSteps(const TraceSource& source, const LiveRunSettings& settings,
       keeper_(keeper),
       config_(config_of(source, settings.example)),
       recorder_(config_, source.record, settings.example.prompt.layout),
+      pinning_(source.model, source.tokenizer, settings.example.prompt, settings.changes),
       only_watches_(std::ranges::none_of(settings.changes, &RunChange::changes_attention)) {}
 
 Trace LiveSteps::run() {
@@ -33,7 +35,9 @@ Trace LiveSteps::run() {
   recorder_tap_.recorders = {&recorder_};
   const Index first = 0;  // a pass reads at least one row
   const ForwardSequence sequence{.ids = generation.tokens, .read_rows = {&first, 1}, .mask = generation.mask};
-  source_.model.forward({&sequence, 1}, changed(generation.steps, std::ssize(generation.tokens)));
+  source_.model.forward({&sequence, 1}, changed(generation.steps, std::ssize(generation.tokens),
+                                                pinning_.before_finished(generation, &recorder_tap_)));
+  tell_pinned();
   Trace trace = recorder_.take();
   describe_trace(source_, settings_.example, generation, trace);
   return trace;
@@ -60,24 +64,30 @@ Tap* LiveSteps::begin(const Pass& pass, std::optional<Index> step) {
                         .rows = pass.rows});
   recorder_tap_.recorders = {&recorder_};
   proposed_.clear();
-  return changed(pass.generation->steps, std::ssize(pass.tokens));
+  return changed(pass.generation->steps, std::ssize(pass.tokens), pinning_.before_pass(pass, &recorder_tap_));
 }
 
-// The recorder's tap under what is in force at a pass over N tokens.
-Tap* LiveSteps::changed(Index pass, Index N) {
+// A tap under what is in force at a pass over N tokens.
+Tap* LiveSteps::changed(Index pass, Index N, Tap* inner) {
   change_tap_.reset();
-  if (only_watches_) return &recorder_tap_;
-  change_tap_.emplace(config_, in_force(keeper_.all_changes(), pass), N, &recorder_tap_);
+  if (only_watches_) return inner;
+  change_tap_.emplace(config_, in_force(keeper_.all_changes(), pass), N, inner);
   return &*change_tap_;
+}
+
+void LiveSteps::tell_pinned() {
+  if (std::optional<PassBias> used = pinning_.used()) keeper_.keep_pinned(std::move(*used), pinning_.held());
 }
 
 void LiveSteps::proposed(Index, std::span<const Proposal> proposals) {
   proposed_.assign(proposals.begin(), proposals.end());
+  for (const Proposal& p : proposals) recorder_.guessed(p.position, p.token, p.confidence);
 }
 
 void LiveSteps::after_step(Index, const Generation& generation) {
   recorder_.end_pass(generation.just_committed);
-  keeper_.keep_step(generation, *recorder_.last_step(), std::move(proposed_));
+  tell_pinned();
+  keeper_.keep_step(generation, *recorder_.last_step(), proposed_);
   proposed_.clear();
   keeper_.rest(turn_);
 }
@@ -98,9 +108,11 @@ void LiveSteps::compare_with_parent(const Pass& pass) const {
 
 Json step_event(const ShelvedModel& model, const Generation& after, const Trace& step,
                 const std::vector<Proposal>& proposed) {
+  using Milliseconds = std::chrono::duration<double, std::milli>;
   const std::vector<TokenId>& before = step.steps.tokens;
   Json event = {
       {"step", step.steps.steps.front()},
+      {"computed", Milliseconds(std::chrono::system_clock::now().time_since_epoch()).count()},
       {"length", after.tokens.size()},
       {"tokens", Json::array()},
       {"ids", Json::array()},
@@ -155,19 +167,6 @@ void describe_so_far(const ShelvedModel& model, const LiveRunSettings& settings,
     if (id != model.config().mask_id) written.push_back(id);
   }
   trace.header.output = answer_text(model.tokenizer(), model.config(), written);
-}
-
-void put_guesses(const std::vector<std::vector<Proposal>>& guesses, RunRecord& record) {
-  const Index N = record.N();
-  record.guesses.assign(guesses.size() * at(N), -1);
-  record.guess_confidence.assign(guesses.size() * at(N), 0.0f);
-  for (std::size_t t = 0; t < guesses.size(); ++t) {
-    for (const Proposal& p : guesses[t]) {
-      if (p.position >= N) continue;
-      record.guesses[t * at(N) + at(p.position)] = p.token;
-      record.guess_confidence[t * at(N) + at(p.position)] = static_cast<float>(p.confidence);
-    }
-  }
 }
 
 }  // namespace buoy

@@ -7,6 +7,7 @@
 #include "buoy/run/recording_observer.h"
 #include "buoy/run/tracer.h"
 #include "buoy/serve/live_run.h"
+#include "buoy/serve/pinning.h"
 #include "buoy/serve/turns.h"
 
 namespace buoy {
@@ -20,7 +21,10 @@ class LiveSteps : public GenerationObserver {
     virtual ~Keeper() = default;
     virtual StepChange take_change(Index pass) = 0;  // each once
     virtual std::vector<RunChange> all_changes() const = 0;
-    virtual void keep_step(const Generation& after, const Trace& step, std::vector<Proposal> proposed) = 0;
+    virtual void keep_step(const Generation& after, const Trace& step,
+                           const std::vector<Proposal>& proposed) = 0;
+    // After a step, and after the finished pass, where anchors are held.
+    virtual void keep_pinned(PassBias used, std::vector<HeldLayer> held) = 0;
     virtual bool cancelled() const = 0;
     virtual void rest(Turn& turn) = 0;
   };
@@ -45,7 +49,8 @@ class LiveSteps : public GenerationObserver {
 
  private:
   Tap* begin(const Pass& pass, std::optional<Index> step);
-  Tap* changed(Index pass, Index N);
+  Tap* changed(Index pass, Index N, Tap* inner);
+  void tell_pinned();
   void compare_with_parent(const Pass& pass) const;
 
   const TraceSource& source_;
@@ -55,6 +60,7 @@ class LiveSteps : public GenerationObserver {
   ModelConfig config_;  // with the mask of this generation
   Recorder recorder_;
   RecorderTap recorder_tap_;
+  Pinning pinning_;
   std::optional<ChangeTap> change_tap_;
   bool only_watches_;
   std::vector<Proposal> proposed_;
@@ -67,8 +73,5 @@ Json step_event(const ShelvedModel& model, const Generation& after, const Trace&
 // The sequence as it stands: tokens, texts, classes, regions, when each was written.
 void describe_so_far(const ShelvedModel& model, const LiveRunSettings& settings, const Generation& generation,
                      Trace& trace);
-
-// [S, N] of what was proposed.
-void put_guesses(const std::vector<std::vector<Proposal>>& guesses, RunRecord& record);
 
 }  // namespace buoy

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <set>
 
 #include "buoy/base/at.h"
 #include "buoy/decode/sampling.h"
@@ -29,13 +30,17 @@ std::vector<RowSpan> spans_of(const RunRecord& run, Index t) {
   for (const RunChange& change : run.changes) {
     if (change.step <= pass && !change.tokens.write.empty()) anew = change.step;
   }
-  std::vector<RowSpan> spans = {{0, N, anew}};
+  std::set<Index> begins;  // passes that ran under something else than the one before
   for (const RunChange& change : run.changes) {
-    const Index row = run.trace.prompt_length + change.step - 1;  // the first that pass computes
-    if (change.step <= anew || change.step > pass || !change.changes_attention()) continue;
-    if (row <= spans.back().first) continue;
+    if (change.changes_attention()) begins.insert(change.step);
+  }
+  for (const PassBias& pinned : run.pinned) begins.insert(pinned.pass);
+  std::vector<RowSpan> spans = {{0, N, anew}};
+  for (const Index begin : begins) {
+    const Index row = run.trace.prompt_length + begin - 1;  // the first that pass computes
+    if (begin <= anew || begin > pass || row <= spans.back().first) continue;
     spans.back().end = row;
-    spans.push_back({row, N, change.step});
+    spans.push_back({row, N, begin});
   }
   return spans;
 }
@@ -100,16 +105,12 @@ void visit_layers(const Model& model, const RunRecord& run, Index t, const std::
   AttentionRequest request = {};
   for (const Index layer : layers) request = request_for(config, layer, N, limits);
   for (const RowSpan& span : spans) {
-    const ChangeInForce change = in_force(run.changes, span.pass);
-    std::vector<float> bias;
-    if (!change.hide_keys.empty()) bias.assign(at(N), 0.0f);
-    for (const Index key : change.hide_keys) {
-      if (key < N) bias[at(key)] = -std::numeric_limits<float>::infinity();
-    }
+    const ChangeTap* under = nullptr;
     LayerTap tap(layers, request, [&](Index layer, const AttentionStats& stats) {
-      take(layer, {stats, config, run.trace.header.mask, span, bias});
+      take(layer, {stats, config, run.trace.header.mask, span, under->key_bias(layer)});
     });
-    ChangeTap changing(config, change, span.end, &tap);
+    ChangeTap changing(config, run.change_at(span.pass), span.end, &tap);
+    under = &changing;
     const Index first = 0;  // a pass reads at least one row
     const ForwardSequence sequence{
         .ids = std::span(tokens).subspan(at(span.first), at(span.end - span.first)),
@@ -139,6 +140,38 @@ double guidance_of(const RunRecord& run) {
   if (sampler == settings.end() || !sampler->is_object()) return 0;
   const auto scale = sampler->find("cfg_scale");
   return scale != sampler->end() && scale->is_number() ? scale->get<double>() : 0;
+}
+
+// The logits of a row as they were read, [V]: under what was in force when it was computed, guidance
+// included.
+std::vector<float> logits_of(const Model& model, const RunRecord& run, Index t, Index row) {
+  const ModelConfig& config = model.config();
+  const Mask mask = run.trace.header.mask;
+  const std::vector<TokenId> tokens = run.tokens(t);
+  const std::vector<RowSpan> spans = spans_of(run, t);
+  std::optional<KvCache> cache;
+  if (spans.size() > 1) cache = model.make_cache(std::ssize(tokens));
+  std::vector<float> values(at(config.V));
+  for (const RowSpan& span : spans) {
+    const Index read = std::min(row, span.end - 1) - span.first;
+    const auto ids = std::span(tokens).subspan(at(span.first), at(span.end - span.first));
+    std::vector<ForwardSequence> sequences = {
+        {.ids = ids, .read_rows = {&read, 1}, .cache = cache ? &*cache : nullptr, .mask = mask}};
+    std::vector<TokenId> unconditional = tokens;
+    const double scale = guidance_of(run);
+    if (scale > 0) {
+      std::fill_n(unconditional.begin(), run.trace.prompt_length, *config.mask_id);
+      sequences.push_back({.ids = unconditional, .read_rows = {&read, 1}, .mask = mask});
+    }
+    ChangeTap tap(config, run.change_at(span.pass), span.end, nullptr);
+    const Tensor logits = model.forward(sequences, &tap);
+    if (row >= span.end) continue;
+    if (scale > 0)
+      model.backend().guide(logits.row_range(0, 1), logits.row_range(1, 1), static_cast<float>(scale));
+    model.backend().download(logits.row_range(0, 1), values);
+    return values;
+  }
+  return values;
 }
 
 }  // namespace
@@ -195,23 +228,8 @@ std::vector<Candidate> candidates_for(const Model& model, const RunRecord& run, 
   const Index N = run.length(t), first = appends ? 1 : 0, last = beyond ? N : N - 1;
   if (position < first || position > last)
     fail_http(400, "position is {}, expected {} to {} at this step", position, first, last);
-  const std::vector<TokenId> tokens = run.tokens(t);
-  std::vector<TokenId> unconditional = tokens;
   const Index row = row_deciding(config, run.trace.header.mask, position, N);
-  ChangeTap tap(config, in_force(run.changes, run.pass(t)), N, nullptr);
-  std::vector<ForwardSequence> sequences = {
-      {.ids = tokens, .read_rows = {&row, 1}, .mask = run.trace.header.mask}};
-  const double scale = guidance_of(run);
-  if (scale > 0) {
-    std::fill_n(unconditional.begin(), run.trace.prompt_length, *config.mask_id);
-    sequences.push_back({.ids = unconditional, .read_rows = {&row, 1}, .mask = run.trace.header.mask});
-  }
-  const Tensor logits = model.forward(sequences, &tap);
-  if (scale > 0)
-    model.backend().guide(logits.row_range(0, 1), logits.row_range(1, 1), static_cast<float>(scale));
-  std::vector<float> values(at(logits.cols()));
-  model.backend().download(logits.row_range(0, 1), values);
-  const std::vector<double> p = filtered_probabilities(values, {});
+  const std::vector<double> p = filtered_probabilities(logits_of(model, run, t, row), {});
   std::vector<TokenId> ids(p.size());
   std::iota(ids.begin(), ids.end(), TokenId{0});
   const auto end = ids.begin() + std::min<Index>(k, std::ssize(ids));

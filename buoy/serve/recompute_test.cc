@@ -83,12 +83,14 @@ class Witness : public GenerationObserver {
 struct Scene {
   RunRecord run;
   Witness witness;
+  Generation made;
 };
 
 Scene play(const GoldenModel& golden, const std::vector<TokenId>& prompt, const SamplerSettings& settings,
            const std::vector<RunChange>& changes) {
-  Scene scene{.run = {}, .witness = Witness(golden.config(), changes)};
-  const Generation made = generate(*golden.model, {{prompt}}, settings, &scene.witness)[0];
+  Scene scene{.run = {}, .witness = Witness(golden.config(), changes), .made = {}};
+  scene.made = generate(*golden.model, {{prompt}}, settings, &scene.witness)[0];
+  const Generation& made = scene.made;
   Trace& trace = scene.run.trace;
   trace.header.writing = golden.config().family->writing;
   trace.header.mask = made.mask.block() == 0 ? golden.config().mask : made.mask;
@@ -206,6 +208,24 @@ TEST(Recompute, TheGridIsOnePairInAllLayersAndHeads) {
     for (Index h = 0; h < H; ++h) EXPECT_EQ(grid[at(l * H + h)], scene.witness.used[1][at(l)].at({h, 7})[2]);
   }
   EXPECT_THROW(attention_grid(*golden.model, scene.run, 1, 7, 99), HttpError);
+}
+
+// Rows that stand when a key is hidden keep what they were computed with.
+TEST(Recompute, CandidatesOfWhatAppendsAreThoseThatWereReadAfterAChangeToo) {
+  const GoldenModel golden("llama-gqa");
+  const RunChange change{.step = 2, .hide_keys = {0, 1, 2, 3}, .cut_heads = {{0, 1}}};
+  SamplerSettings settings = short_settings(golden);
+  settings.gen_length = 8;
+  const Scene scene = play(golden, kPrompt, settings, {change});
+  const Scene whole =
+      play(golden, kPrompt, settings, {{.step = 0, .hide_keys = {0, 1, 2, 3}, .cut_heads = {{0, 1}}}});
+  const Index P = std::ssize(kPrompt);
+  for (Index t = 0; t < scene.run.S(); ++t) {
+    const auto best = candidates_for(*golden.model, scene.run, t, P + t, 1);
+    EXPECT_EQ(best[0].token, scene.run.trace.tokens[at(P + t)]) << "step " << t;
+    EXPECT_NEAR(best[0].probability, scene.made.confidence[at(t)], 1e-6) << "step " << t;
+  }
+  EXPECT_GT(std::abs(whole.made.confidence[3] - scene.made.confidence[3]), 1e-4) << "it matters since when";
 }
 
 TEST(Recompute, TheCandidateOfAStepThatIsSurestIsWhatItWrites) {

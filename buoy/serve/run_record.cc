@@ -1,5 +1,6 @@
 #include "buoy/serve/run_record.h"
 
+#include <algorithm>
 #include <array>
 
 #include "buoy/base/at.h"
@@ -26,6 +27,13 @@ std::vector<TokenId> RunRecord::tokens(Index t) const {
 Index RunRecord::pass(Index t) const {
   if (t < S()) return trace.steps.steps[at(t)];
   return S() == 0 ? 0 : trace.steps.steps.back() + 1;
+}
+
+ChangeInForce RunRecord::change_at(Index pass) const {
+  ChangeInForce change = in_force(changes, pass);
+  const auto found = std::ranges::find(pinned, pass, &PassBias::pass);
+  if (found != pinned.end()) change.pinned = found->layers;
+  return change;
 }
 
 std::string title_of(const std::string& text) {

@@ -24,9 +24,9 @@ struct RunRecord {
   // While a run is not done its tokens are the current ones and what follows the last step (answer rows, the
   // finished pass) is empty.
   Trace trace;
-  std::vector<TokenId> guesses;  // [S, N] what was proposed for positions that could be filled, else -1
-  std::vector<float> guess_confidence;  // [S, N]; both empty where they are not known
-  std::vector<RunChange> changes;       // in order of their steps
+  std::vector<RunChange> changes;  // in order of their steps
+  std::vector<PassBias> pinned;    // of every pass since anchors are held, in order
+  std::vector<HeldLayer> held;
   std::optional<std::string> parent;
   std::optional<Index> fork_step;
   std::optional<std::string> ask;  // the question of a collection that it answers
@@ -38,6 +38,8 @@ struct RunRecord {
   std::vector<TokenId> tokens(Index t) const;  // [length]
   // The number of pass t; of t = S one more than any.
   Index pass(Index t) const;
+  // What pass number `pass` ran under.
+  ChangeInForce change_at(Index pass) const;
 };
 
 // A run that a server knows. Any thread.

@@ -29,7 +29,7 @@ HttpResponse get_run(Explorer::State& state, const HttpRequest&, const RunRecord
   const ModelShelf::Match match = state.model_of(run);
   Json json = run_json(run, match.model != nullptr);
   if (match.model != nullptr) json["family"] = match.model->config().family->name;
-  json["has_guesses"] = !run.guesses.empty();
+  json["has_guesses"] = !run.trace.steps.guesses.empty();
   return json_response(json);
 }
 
@@ -38,14 +38,12 @@ HttpResponse get_tokens(Explorer::State&, const HttpRequest&, const RunRecord& r
 }
 
 HttpResponse get_guesses(Explorer::State&, const HttpRequest&, const RunRecord& run, const PathParts&) {
-  if (run.guesses.empty()) fail_http(404, "guesses are not known of run {}", run.id);
-  return npy_response(NpyArray::of(run.guesses, {run.S(), run.N()}));
+  return npy_response(run_array(run, "guesses", {}));
 }
 
 HttpResponse get_guess_confidence(Explorer::State&, const HttpRequest&, const RunRecord& run,
                                   const PathParts&) {
-  if (run.guesses.empty()) fail_http(404, "guesses are not known of run {}", run.id);
-  return npy_response(NpyArray::of(run.guess_confidence, {run.S(), run.N()}));
+  return npy_response(run_array(run, "guess_confidence", {}));
 }
 
 HttpResponse get_array(Explorer::State&, const HttpRequest& request, const RunRecord& run,

@@ -150,6 +150,14 @@ Json run_json(const RunRecord& run, bool can_recompute) {
   json["correct"] = trace.header.correct ? Json(*trace.header.correct) : Json();
   json["changes"] = Json::array();
   for (const RunChange& change : run.changes) json["changes"].push_back(to_json(change));
+  json["pins"] = Json::array();
+  for (const HeldLayer& held : run.held) {
+    json["pins"].push_back({{"layer", held.layer},
+                            {"step", held.step},
+                            {"positions", held.positions},
+                            {"pressed", held.pressed},
+                            {"unsettled", held.unsettled}});
+  }
   json["can_recompute"] = can_recompute;
   return json;
 }
@@ -157,7 +165,7 @@ Json run_json(const RunRecord& run, bool can_recompute) {
 std::set<TokenId> ids_of(const RunRecord& run) {
   std::set<TokenId> ids(run.trace.tokens.begin(), run.trace.tokens.end());
   ids.insert(run.trace.steps.tokens.begin(), run.trace.steps.tokens.end());
-  ids.insert(run.guesses.begin(), run.guesses.end());
+  ids.insert(run.trace.steps.guesses.begin(), run.trace.steps.guesses.end());
   ids.erase(-1);
   return ids;
 }

@@ -94,7 +94,10 @@ void add_run(Gatherer& gatherer, const std::string& id) {
   for (const char* part : {"/steps/tokens", "/steps/guesses", "/steps/guess_confidence", "/pieces", "/null"})
     gatherer.add(run + part);
   for (const char* rows : {"all", "read"}) gatherer.add(run + "/anchors", {{"rows", rows}});
-  for (const Json& array : json["arrays"]) gatherer.add(run + "/arrays/" + array["name"].get<std::string>());
+  for (const Json& array : json["arrays"]) {
+    const auto name = array["name"].get<std::string>();
+    if (!name.starts_with("guess")) gatherer.add(run + "/arrays/" + name);  // among the steps already
+  }
   for (std::size_t t = 0; t <= json["step_numbers"].size(); ++t) {
     for (const Json& layer : json["layers"])
       gatherer.add(run + "/flow", {{"step", std::to_string(t)}, {"layer", layer.dump()}});

@@ -259,6 +259,13 @@ export class Mock {
           twist: 1,
           changes: [body],
         });
+        fork.info.pins = (body.pin_anchors ?? []).map((layer) => ({
+          layer,
+          step: body.step,
+          positions: make.planted_anchors(run.info.tokens.length, body.step, layer).map((a) => a.position),
+          pressed: 7,
+          unsettled: 0,
+        }));
         fork.step_tokens.set(run.step_tokens.subarray(0, (body.step + 1) * run.info.tokens.length));
         return [201, { id: this.start(fork) }];
       }
@@ -324,7 +331,7 @@ export class Mock {
       }
       if (!url.pathname.startsWith("/api/v1/")) throw new Refused(404, "no such path");
       if ((request.headers["x-buoy-token"] ?? url.searchParams.get("token")) !== "mock")
-        throw new Refused(403, "token: missing or wrong");
+        throw new Refused(401, "token: missing or wrong");
       const path = url.pathname.slice(7),
         stream = /^\/runs\/([^/]+)\/events$/.exec(path);
       if (stream) return this.stream(this.found(decodeURIComponent(stream[1])), request, reply);

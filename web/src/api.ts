@@ -66,6 +66,7 @@ export interface RunInfo {
   parent: string | null;
   fork_step: number | null;
   changes?: Change[] | null;
+  pins?: { layer: number; step: number; positions: number[]; pressed: number; unsettled: number }[];
   has_guesses?: boolean;
   can_recompute: boolean;
   error?: string;
@@ -76,6 +77,7 @@ export interface Change {
   step?: number;
   hide_keys?: number[];
   cut_heads?: number[][];
+  pin_anchors?: number[]; // layers
   force?: { position: number; token?: number; text?: string }[];
   remask?: number[];
 }

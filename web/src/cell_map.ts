@@ -34,6 +34,7 @@ export class CellMap {
   private row_mark = document.createElement("div");
   private column_mark = document.createElement("div");
   private step_label = document.createElement("span");
+  private widths = new Map<string, number>(); // of words, in ems
   private source: MapSource | null = null;
   private tiles = new Map<string, HTMLCanvasElement>();
   private left = 0; // first position shown, may be a fraction
@@ -274,6 +275,26 @@ export class CellMap {
     }
   }
 
+  // A word that is too long for its cell is set smaller, down to 8 pixels, and then cut between letters.
+  private fit(text: string, size: number): { text: string; size: number } {
+    const c = this.context;
+    let wide = this.widths.get(text);
+    if (wide === undefined) {
+      c.font = "12px system-ui, sans-serif";
+      if (this.widths.size > 20000) this.widths.clear();
+      this.widths.set(text, (wide = c.measureText(text).width / 12));
+    }
+    const room = this.scale - 4,
+      fits = Math.max(Math.min(size, 8), Math.min(size, room / wide));
+    if (wide * fits <= room + 0.5) return { text, size: fits };
+    return {
+      text: Array.from(text)
+        .slice(0, Math.max(1, Math.floor((text.length * room) / (wide * fits))))
+        .join(""),
+      size: fits,
+    };
+  }
+
   private draw_labels(s: MapSource, last: number): void {
     const c = this.context,
       rows = this.row_height,
@@ -286,9 +307,10 @@ export class CellMap {
         c.beginPath();
         c.rect(this.x_of(p) + 1, BAND + step * rows, this.scale - 2, rows);
         c.clip();
-        c.font = `${label.italic ? "italic " : ""}${size}px system-ui, sans-serif`;
+        const fitted = this.fit(label.text, size);
+        c.font = `${label.italic ? "italic " : ""}${fitted.size}px system-ui, sans-serif`;
         c.fillStyle = label.ink;
-        c.fillText(label.text, this.x_of(p) + 2, BAND + (step + 0.5) * rows + 0.5);
+        c.fillText(fitted.text, this.x_of(p) + 2, BAND + (step + 0.5) * rows + 0.5);
         c.restore();
       }
     }

@@ -3,14 +3,14 @@ import { Card } from "./card";
 import { CellMap } from "./cell_map";
 import { Controls } from "./controls";
 import { h, replace, select, set_choices } from "./dom";
-import { changes_in_words } from "./fork";
+import { changes_in_words, pins_in_words } from "./fork";
 import { attention_source, bands_of, writing_source } from "./maps";
 import { Run } from "./run";
 import { RunSummary } from "./api";
 import { State, Store } from "./state";
 import { level_color, level_of } from "./theme";
 import { TextView } from "./text_view";
-import { plural, quoted, times } from "./words";
+import { plural, quoted, shortened, times } from "./words";
 
 interface Side {
   head: HTMLElement;
@@ -117,7 +117,7 @@ export class CompareView {
         { value: "", label: "choose …" },
         ...runs
           .filter((r) => r.id !== state.run)
-          .map((r) => ({ value: r.id, label: `${r.title || r.id} — ${r.model}` })),
+          .map((r) => ({ value: r.id, label: `${r.title || r.id} — ${r.model}${r.parent ? " (fork)" : ""}` })),
       ],
       state.other,
     );
@@ -259,6 +259,8 @@ export class CompareView {
     if (parent) {
       const what = (b.info.changes ?? []).flatMap((c) => changes_in_words(a, c));
       out.push(h("p", {}, `B branches off from A before step ${at}${what.length ? `: ${what.join("; ")}` : ""}.`));
+      const held = pins_in_words(b, state.layer);
+      if (held) out.push(h("p", {}, held));
       const same = aligned(a, b) ? this.same_before(a, b, at, state) : null;
       if (same !== null)
         out.push(
@@ -276,7 +278,7 @@ export class CompareView {
         h(
           "p",
           {},
-          `The prompts are cut into different tokens: ${a.N} and ${b.N}. Answers: ${quoted(a.info.answer.trim())} and ${quoted(b.info.answer.trim())}.`,
+          `The prompts are cut into different tokens: ${a.N} and ${b.N}. Answers: ${quoted(shortened(a.answer()))} and ${quoted(shortened(b.answer()))}.`,
         ),
       );
       return replace(this.changed.body, ...out);

@@ -81,6 +81,7 @@ function add_names(svg: SVGElement, { flow, paint, stretch, sends, gets, from, i
       svg.append(s("rect", { x: LEFT, y: from[i], width: BAR, height: Math.max(sent, 1), fill: paint(i) }));
       svg.append(s("text", { x: LEFT - 5, y: from[i] + sent / 2 + 4, class: "name", "text-anchor": "end" }, name));
     }
+    if (got === 0) return; // a region without positions yet
     svg.append(s("rect", { x: RIGHT - BAR, y: into[i], width: BAR, height: Math.max(got, 1), fill: paint(i) }));
     const y = into[i] + got / 2 + 4;
     if (share < 0.005 || y - lowest < LINE) return;

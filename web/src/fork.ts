@@ -1,16 +1,22 @@
-// Touch a run: hide a key, cut a head, force or re-mask a token at a step, then branch off from there.
+// Touch a run: hide a key, cut a head, pin anchors, force or re-mask a token at a step, then branch off from there.
 import { Change, run_path, send } from "./api";
 import { Card } from "./card";
 import { button, h, replace } from "./dom";
 import { reason, Run } from "./run";
 import { State, Store } from "./state";
-import { quoted } from "./words";
+import { plural, quoted } from "./words";
+
+// All layers are one line.
+const all_layers = (run: Run, layers: number[]) => layers.length > 1 && layers.length === run.L;
+const pinned_layers = (run: Run, layers: number[]) =>
+  all_layers(run, layers) ? ["anchors pinned: all layers"] : layers.map((l) => `anchors pinned: layer ${l}`);
 
 export function changes_in_words(run: Run, change: Change): string[] {
   const token = (p: number) => `${quoted(run.piece(run.info.tokens[p]))} at ${p}`;
   return [
     ...(change.hide_keys ?? []).map((p) => `key hidden: ${token(p)}`),
     ...(change.cut_heads ?? []).map(([l, i]) => `head cut: layer ${l}, head ${i}`),
+    ...pinned_layers(run, change.pin_anchors ?? []),
     ...(change.force ?? []).map(
       (f) => `forced at ${f.position}: ${f.text !== undefined ? quoted(f.text) : quoted(run.piece(f.token ?? -1))}`,
     ),
@@ -18,9 +24,40 @@ export function changes_in_words(run: Run, change: Change): string[] {
   ];
 }
 
+// Where a run's anchors are held in a layer (-1: how many layers), and what that took; nothing where none are.
+export function pins_in_words(run: Run, layer: number): string {
+  const pins = (run.info.pins ?? []).filter((p) => layer < 0 || p.layer === layer);
+  if (pins.length === 0) return "";
+  const sum = (of: (p: (typeof pins)[0]) => number) => pins.reduce((total, p) => total + of(p), 0),
+    pressed = sum((p) => p.pressed),
+    unsettled = sum((p) => p.unsettled),
+    places = pins[0].positions.map((p) => `${quoted(run.piece(run.info.tokens[p]))} at ${p}`);
+  const where =
+    layer < 0
+      ? `Anchors are held in ${plural(pins.length, "layer", "layers")}`
+      : places.length
+        ? `Layer ${layer} is held at ${places.slice(0, 6).join(", ")}${places.length > 6 ? " …" : ""}`
+        : `Layer ${layer} is to be held, and has had no anchors yet`;
+  const took = pressed
+    ? `what ${plural(pressed, "key", "keys")} would have drawn as anchors went there, over all steps so far`
+    : "nothing had to be moved for it";
+  const missed = unsettled
+    ? `; in ${plural(unsettled, "pass", "passes")} that was out of reach, and nothing was moved`
+    : "";
+  return `${where}: ${took}${missed}.`;
+}
+
+const nothing = (): Required<Omit<Change, "step">> => ({
+  hide_keys: [],
+  cut_heads: [],
+  pin_anchors: [],
+  force: [],
+  remask: [],
+});
+
 export class ForkPanel {
   readonly card: Card;
-  private change: Required<Omit<Change, "step">> = { hide_keys: [], cut_heads: [], force: [], remask: [] };
+  private change = nothing();
   private run: Run | null = null;
   private text = h("input", {
     type: "text",
@@ -38,12 +75,14 @@ export class ForkPanel {
     private opened: (id: string) => void,
   ) {
     this.card = new Card("fork", "Touch it", () => ({ columns: ["change"], rows: this.words().map((w) => [w]) }));
-    const act = (label: string, why: string, apply: (p: number) => void) =>
+    const act = (label: string, why: string, apply: (p: number) => void, written = false) =>
       button(
         label,
         () => {
           const p = this.store.state.position;
           if (p < 0) return this.card.say("Choose a token first.");
+          if (written && p < (this.run?.info.prompt_length ?? 0))
+            return this.card.say("The prompt stays as it was given: choose a token of the answer.");
           apply(p);
           this.show();
         },
@@ -54,7 +93,7 @@ export class ForkPanel {
       "div",
       { class: "row" },
       act("Hide key", "Nobody can attend to this token from here on", (p) => this.change.hide_keys.push(p)),
-      act("Re-mask", "This token becomes a mask again", (p) => this.change.remask.push(p)),
+      act("Re-mask", "This token becomes a mask again", (p) => this.change.remask.push(p), true),
       button(
         "Cut head",
         () => {
@@ -66,10 +105,19 @@ export class ForkPanel {
         },
         { title: "The chosen head of the chosen layer contributes nothing from here on" },
       ),
-      this.text,
-      act("Force", "This text is written at the chosen token", (p) => {
-        if (this.text.value !== "") this.change.force.push({ position: p, text: this.text.value });
+      button("Pin anchors", () => this.pin(), {
+        title:
+          "The anchors of the chosen layer (of all, with the mean) stay those of this step: what other tokens would draw as anchors goes to them",
       }),
+      this.text,
+      act(
+        "Force",
+        "This text is written at the chosen token",
+        (p) => {
+          if (this.text.value !== "") this.change.force.push({ position: p, text: this.text.value });
+        },
+        true,
+      ),
     );
     replace(
       this.card.body,
@@ -86,7 +134,14 @@ export class ForkPanel {
   }
 
   private clear(): void {
-    this.change = { hide_keys: [], cut_heads: [], force: [], remask: [] };
+    this.change = nothing();
+    this.show();
+  }
+
+  private pin(): void {
+    const { layer } = this.store.state;
+    this.change.pin_anchors =
+      layer >= 0 ? [...new Set([...this.change.pin_anchors, layer])] : [...(this.run?.info.layers ?? [])];
     this.show();
   }
 
@@ -95,17 +150,15 @@ export class ForkPanel {
   }
 
   private drop(index: number): void {
-    for (const list of [
-      this.change.hide_keys,
-      this.change.cut_heads,
-      this.change.force,
-      this.change.remask,
-    ] as unknown[][]) {
-      if (index < list.length) {
-        list.splice(index, 1);
+    const { hide_keys, cut_heads, pin_anchors, force, remask } = this.change;
+    for (const list of [hide_keys, cut_heads, pin_anchors, force, remask] as unknown[][]) {
+      const one_line = list === pin_anchors && this.run !== null && all_layers(this.run, pin_anchors),
+        lines = one_line ? 1 : list.length;
+      if (index < lines) {
+        list.splice(index, one_line ? list.length : 1);
         break;
       }
-      index -= list.length;
+      index -= lines;
     }
     this.show();
   }
@@ -130,7 +183,7 @@ export class ForkPanel {
   }
 
   update(run: Run, state: State, live: boolean): void {
-    if (this.run?.id !== run.id) this.change = { hide_keys: [], cut_heads: [], force: [], remask: [] };
+    if (this.run?.id !== run.id) this.change = nothing();
     this.run = run;
     this.chosen.textContent =
       state.position >= 0

@@ -1,5 +1,5 @@
 // Starts the page: header, views, keyboard; loads the runs that the state names and follows those that go on.
-import { About, get_json, one_file, RunSummary, take_token } from "./api";
+import { About, ApiError, get_json, one_file, RunSummary, take_token } from "./api";
 import { AskView } from "./ask_view";
 import { beside, CompareView } from "./compare_view";
 import { button, h, replace, select, set_choices } from "./dom";
@@ -80,7 +80,8 @@ class App {
       this.about = await get_json<About>("/about");
       await this.list_runs();
     } catch (error) {
-      this.status.textContent = reason(error);
+      const refused = error instanceof ApiError && error.status === 401;
+      this.status.textContent = `${reason(error)}${refused ? ". Open the address that buoy printed when it started: it holds the token." : ""}`;
       return;
     }
     const there: Partial<Record<View, boolean>> = {
@@ -218,7 +219,13 @@ class App {
     }
     set_choices(
       this.chooser,
-      this.runs.map((r) => ({ value: r.id, label: `${r.title || r.id} — ${r.model}${r.parent ? " (fork)" : ""}` })),
+      [
+        ...(this.runs.some((r) => r.id === state.run) ? [] : [{ value: state.run, label: "choose a run …" }]),
+        ...this.runs.map((r) => ({
+          value: r.id,
+          label: `${r.title || r.id} — ${r.model}${r.parent ? " (fork)" : ""}`,
+        })),
+      ],
       state.run,
     );
     this.chooser.hidden = state.view !== "run" && state.view !== "compare";

@@ -122,6 +122,11 @@ export class Run {
     return index < 0 ? this.S : index;
   }
 
+  // Models that fill masks propose a token for each; older traces do not say which.
+  guesses_missing(): boolean {
+    return this.guesses === null && this.mask_id() !== null && this.info.state === "done";
+  }
+
   guess(step: number, position: number): number {
     return this.guesses && step < this.guesses.shape[0] ? this.guesses.data[step * this.N + position] : -1;
   }

@@ -170,6 +170,9 @@ export class RunView {
       this.map_card.tool(legend);
     }
     this.map_card.say(run.why_not(state.rows, state.head, state.null));
+    this.writing_card.say(
+      run.guesses_missing() ? "What was guessed of masks is not in this trace: an older version wrote it." : "",
+    );
     const lift = run.lift(state.step, state.layer, state.head, state.rows, state.null, () => this.fresh());
     this.text.paint(state.step, lift, new Set(this.anchors_at.get(state.step) ?? []), state.position);
     this.map.select(state.step, state.position);

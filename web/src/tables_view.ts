@@ -210,7 +210,12 @@ export class TablesView {
       h(
         "div",
         { class: "rows-of-table", tabindex: 0, role: "region", "aria-label": "Rows" },
-        h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body)),
+        h(
+          "table",
+          { "aria-label": "Rows of the table" },
+          h("thead", {}, h("tr", {}, ...head)),
+          h("tbody", {}, ...body),
+        ),
       ),
       rows.length > this.shown &&
         button(`Show ${Math.min(PAGE, rows.length - this.shown)} more`, () => {

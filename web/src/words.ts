@@ -30,6 +30,9 @@ export const brief = (text: string) =>
 
 export const quoted = (text: string) => `“${visible(text).replace(/^␣/, "")}”`;
 
+export const shortened = (text: string, most = 160) =>
+  text.length > most ? `${text.slice(0, most).trimEnd()} …` : text;
+
 export const layer_name = (layer: number) => (layer < 0 ? "mean of layers" : `layer ${layer}`);
 export const head_name = (head: number) => (head < 0 ? "mean of heads" : `head ${head}`);
 

@@ -90,6 +90,13 @@ const KEYS = {
   Tab: 9,
 };
 
+// Roles that say nothing without a name.
+const NAMED = new Set(
+  "button,link,table,toolbar,radiogroup,graphics-symbol,textbox,searchbox,combobox,listbox,slider,spinbutton,checkbox,radio,tab,menuitem,switch,image,img,Canvas,dialog,region,navigation,DisclosureTriangle".split(
+    ",",
+  ),
+);
+
 export class Page {
   complaints = []; // errors and warnings of the console, exceptions, violations of the policy
   requests = [];
@@ -192,6 +199,21 @@ export class Page {
   async type(selector, text) {
     await this.click(selector);
     await this.send("Input.insertText", { text });
+  }
+  // Controls and pictures that a screen reader would find without a name, by the browser's own tree, and how many it finds in all.
+  async nameless() {
+    const { nodes } = await this.send("Accessibility.getFullAXTree");
+    const found = [];
+    for (const node of nodes) {
+      if (node.ignored || !NAMED.has(node.role?.value) || node.name?.value?.trim()) continue;
+      const { object } = await this.send("DOM.resolveNode", { backendNodeId: node.backendDOMNodeId });
+      const { result } = await this.send("Runtime.callFunctionOn", {
+        objectId: object.objectId,
+        functionDeclaration: "function () { return (this.outerHTML ?? this.textContent).slice(0, 120); }",
+      });
+      found.push(`${node.role.value}: ${result.value}`);
+    }
+    return { found, seen: nodes.filter((n) => !n.ignored && NAMED.has(n.role?.value)).length };
   }
   async picture(full = true) {
     const metrics = full ? (await this.send("Page.getLayoutMetrics")).cssContentSize : null;

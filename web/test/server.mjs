@@ -154,6 +154,7 @@ const facts = {
     );
     await press(".card.fork", "Hide key");
     await press(".card.fork", "Cut head");
+    await press(".card.fork", "Pin anchors");
     await page.evaluate(`${$(".card.fork button.primary")}.click()`);
     await page.until(
       `/Before step 3: the same tokens and the same attention, bit for bit/.test(${$(".card.changed")}?.textContent ?? "")`,
@@ -163,6 +164,9 @@ const facts = {
       `${$(".live-bar")}.hidden && /In attention/.test(${$(".card.changed")}.textContent)`,
       "what differs",
     );
+    assert.match(await text(".card.changed"), /head cut: layer 2, head 1; anchors pinned: layer 2\./);
+    await page.until(`/Layer 2 is held at/.test(${$(".card.changed")}.textContent)`, "where anchors are held");
+    assert.deepEqual((await page.nameless()).found, []);
   },
   async "two models stand side by side on one prompt"() {
     await open("view=live");
@@ -225,6 +229,12 @@ const facts = {
       `document.querySelectorAll(".card.text .t.c16").length > 0 && document.querySelectorAll(".card.grid .cell").length === 72 && ${$(".flow-chart")} !== null`,
       "the run",
     );
+    // Its guesses are the trace's own: one for each mask, and what is written was guessed.
+    const looks = await page.evaluate(
+      `({ masks: document.querySelectorAll(".card.text .t.mask").length, guesses: document.querySelectorAll(".card.text .t.guess").length })`,
+    );
+    assert.ok(looks.masks > 0 && looks.guesses === looks.masks, JSON.stringify(looks));
+    assert.deepEqual((await page.nameless()).found, []);
     assert.deepEqual(
       page.requests.filter((url) => url.startsWith("file:") && !url.includes("one.html")),
       [],
