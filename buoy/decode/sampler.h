@@ -57,8 +57,8 @@ DreamOptions dream_options(const SamplerSettings& settings);
 AutoregressiveOptions autoregressive_options(const SamplerSettings& settings, const ModelConfig& config);
 BlockOptions block_options(const SamplerSettings& settings, const ModelConfig& config);
 
-// The approximate cache that a model generates with: none where its family has none. Throws UsageError where a layer
-// keeps nothing that could be left as it was: state space mixers.
+// The approximate cache that a model generates with: none where its family has none. Throws UsageError where
+// a layer keeps nothing that could be left as it was: state space mixers.
 CacheKind cache_of(const SamplerSettings& settings, const ModelConfig& config);
 // "dual, approximate", "delayed, approximate, refreshed every 8 passes": for outputs. Empty without a cache.
 std::string describe_cache(const SamplerSettings& settings, const ModelConfig& config);

@@ -1,8 +1,8 @@
 #include "buoy/model/fingerprint.h"
 
-#include "buoy/io/plain_file.h"
 #include "buoy/io/hash.h"
 #include "buoy/io/mapped_file.h"
+#include "buoy/io/plain_file.h"
 
 namespace buoy {
 namespace {

@@ -13,7 +13,8 @@
 namespace buoy {
 namespace {
 
-// Sizes as in the published config.json files; `mini` is the bundled pair's shape with a longer context and `small` fits a laptop.
+// Sizes as in the published config.json files; `mini` is the bundled pair's shape with a longer context and
+// `small` fits a laptop.
 struct NamedShape {
   std::string_view name, model_type;
   Index L, E, H, Hkv, F, V, context;

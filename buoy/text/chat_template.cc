@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "buoy/base/error.h"
-#include "buoy/io/plain_file.h"
 #include "buoy/io/json.h"
+#include "buoy/io/plain_file.h"
 #include "buoy/text/jinja/template.h"
 
 namespace buoy {

@@ -3,8 +3,8 @@
 #include <unordered_map>
 
 #include "buoy/base/error.h"
-#include "buoy/io/plain_file.h"
 #include "buoy/io/json.h"
+#include "buoy/io/plain_file.h"
 #include "buoy/text/tokenizer_parts.h"
 #include "buoy/text/utf8.h"
 
