@@ -1,7 +1,7 @@
-"""Writes a random checkpoint that reads mini-mdm's tokens: random_checkpoint.py experts|blocks MINI_MDM FOLDER
+"""Writes a random checkpoint that reads mini-mdm's tokens: random_checkpoint.py experts|blocks|dream|qwen2 MINI_MDM FOLDER
 
-experts: LLaDA-MoE, the second of four layers dense; blocks: SDAR, in blocks of four. Keys are long enough for attention to
-have anchors.
+experts: LLaDA-MoE, the second of four layers dense; blocks: SDAR, in blocks of four. Keys of both are long enough for attention to
+have anchors. dream and qwen2: what their names say, with biases.
 """
 
 import json
@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 WIDTH, HEADS, EXPERTS, ACTIVE, EXPERT_WIDTH, DENSE_WIDTH, VOCABULARY = 48, 4, 12, 4, 24, 64, 2048
-WITH_EXPERTS = {"experts": [1, 0, 1, 1], "blocks": [0, 0, 0]}
+WITH_EXPERTS = {"experts": [1, 0, 1, 1], "blocks": [0, 0, 0], "dream": [0, 0], "qwen2": [0, 0]}
 
 COMMON = {
     "hidden_size": WIDTH,
@@ -49,24 +49,29 @@ OWN = {
         "intermediate_size": DENSE_WIDTH,
         "block_size": 4,
     },
+    "dream": {"architectures": ["DreamModel"], "model_type": "Dream", "intermediate_size": DENSE_WIDTH},
+    "qwen2": {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "intermediate_size": DENSE_WIDTH},
 }
 
 
-def shapes(with_experts):
+def shapes(kind):
     def mlp(place, width):
         yield place + "gate_proj.weight", (width, WIDTH)
         yield place + "up_proj.weight", (width, WIDTH)
         yield place + "down_proj.weight", (WIDTH, width)
 
     yield "model.embed_tokens.weight", (VOCABULARY, WIDTH)
-    for i, experts in enumerate(with_experts):
+    with_biases = kind in ("dream", "qwen2")  # and without norms of queries and keys
+    for i, experts in enumerate(WITH_EXPERTS[kind]):
         layer = f"model.layers.{i}."
         for name in ["input_layernorm", "post_attention_layernorm"]:
             yield layer + name + ".weight", (WIDTH,)
-        for name in ["q_norm", "k_norm"]:
+        for name in [] if with_biases else ["q_norm", "k_norm"]:
             yield layer + f"self_attn.{name}.weight", (WIDTH // HEADS,)
         for name in ["q_proj", "k_proj", "v_proj", "o_proj"]:
             yield layer + f"self_attn.{name}.weight", (WIDTH, WIDTH)
+        for name in ["q_proj", "k_proj", "v_proj"] if with_biases else []:
+            yield layer + f"self_attn.{name}.bias", (WIDTH,)
         if not experts:
             yield from mlp(layer + "mlp.", DENSE_WIDTH)
             continue
@@ -81,12 +86,11 @@ def main(kind, tokenizer, folder):
     folder.mkdir(parents=True)
     for name in ["tokenizer.json", "tokenizer_config.json", "buoy.json"]:
         shutil.copy(tokenizer / name, folder / name)
-    layers = WITH_EXPERTS[kind]
-    config = {**COMMON, **OWN[kind], "num_hidden_layers": len(layers)}
+    config = {**COMMON, **OWN[kind], "num_hidden_layers": len(WITH_EXPERTS[kind])}
     (folder / "config.json").write_text(json.dumps(config))
     random = np.random.default_rng(1)
     header, blob = {}, b""
-    for name, shape in shapes(layers):
+    for name, shape in shapes(kind):
         if len(shape) == 1:
             values = np.full(shape, 1.5 if "k_norm" in name else 1)
         else:
