@@ -8,26 +8,12 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-as_root=()
-[ "$(id -u)" != 0 ] || as_root=(--allow-run-as-root)
-on() { mpirun --oversubscribe -n "$1" "${as_root[@]}" "${@:2}"; }  # RANKS COMMAND…
-complain() { echo "FAIL: $1"; cat "$work/log"; exit 1; }
+. "$root/tests/ranks.sh"
 # What a stored run comes to: answers with their passages, all tables and figures; only timings may differ.
 same() {  # FOLDER FOLDER
   cmp <(sed 's/,"seconds":[^}]*//' "$1/samples.jsonl") <(sed 's/,"seconds":[^}]*//' "$2/samples.jsonl") || return 1
   local file
   for file in $(cd "$1" && find . -name '*.csv' -o -name '*.svg' | sort); do cmp "$1/$file" "$2/$file" || return 1; done
-}
-stored() { python3 -c "import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute('select count(*) from samples').fetchone()[0])" "$1/run.db"; }
-find_rank() {  # NUMBER JOB PLACE: the process of a rank, once it is there
-  local deadline=$((SECONDS + 300)) p
-  while kill -0 "$2" 2>/dev/null && [ $SECONDS -lt $deadline ]; do
-    for p in $(pgrep -f "$3"); do
-      if grep -qzx "OMPI_COMM_WORLD_RANK=$1" "/proc/$p/environ" 2>/dev/null; then echo "$p"; return; fi
-    done
-    sleep 0.02
-  done
-  return 1
 }
 
 "$buoy" world --events 90 --seed 5 --subjects 12 --questions 0.5 -o "$work/events.jsonl" 2>/dev/null
@@ -42,7 +28,7 @@ same "$work/one" "$work/two" || complain "two ranks differ from one process"
 # A worker that is killed ends the job with a line that says so; the same command goes on from what was kept.
 on 3 "$buoy" "${replay[@]}" -o "$work/broken" >"$work/log" 2>&1 &
 job=$!
-worker=$(find_rank 2 $job "$work/broken") || complain "found no rank 2"
+worker=$(find_rank 2 $job "$work/broken")
 python3 -B "$root/tests/kill_when_stored.py" "$work/broken/run.db" "$worker" 0 || complain "no kill"
 wait $job && complain "the job went on without its rank"
 grep -qE 'rank 2|signal 9|Killed' "$work/log" || complain "nothing says why the job ended"
@@ -55,7 +41,7 @@ same "$work/one" "$work/broken" || complain "the resumed job differs"
 # A worker that hangs: the other does its work, and the job says so.
 on 3 "$buoy" "${replay[@]}" --rank-timeout 5 -o "$work/hung" >"$work/log" 2>&1 &
 job=$!
-worker=$(find_rank 2 $job "$work/hung") || complain "found no rank 2"
+worker=$(find_rank 2 $job "$work/hung")
 python3 -B "$root/tests/kill_when_stored.py" "$work/hung/run.db" "$worker" 0 STOP || complain "no stop"
 wait $job || complain "the job did not end well without a rank that hangs"
 grep -q 'rank 2 gave no sign of life for 5 s; the other ranks do its work' "$work/log" || complain "nothing says that a rank hangs"

@@ -7,13 +7,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-as_root=()
-[ "$(id -u)" != 0 ] || as_root=(--allow-run-as-root)
-launch() {  # RANKS COMMAND…
-  local ranks=$1
-  shift
-  mpirun --oversubscribe -n "$ranks" "${as_root[@]}" "$@" >"$work/log" 2>&1 || { echo "FAIL: $*"; cat "$work/log"; exit 1; }
-}
+. "$root/tests/ranks.sh"
+launch() { on "$@" >"$work/log" 2>&1 || complain "${*:2}"; }  # RANKS COMMAND…
 alone() { "$@" >"$work/log" 2>&1 || { echo "FAIL: $*"; cat "$work/log"; exit 1; }; }
 same() {  # FOLDER FOLDER FILES…: by name, in the first
   local one=$1 many=$2
@@ -55,7 +50,7 @@ mkdir "$work/zero" "$work/other"
 for folder in zero other; do head -3 "$root/data/micro_test.jsonl" >"$work/$folder/data.jsonl"; done
 sed -i '2s/"question":"/"question":"So: /' "$work/other/data.jsonl"
 for verb in trace study; do
-  mpirun --oversubscribe -n 3 "${as_root[@]}" \
+  on 3 \
     bash -c 'cd "$1/$([ "$OMPI_COMM_WORLD_RANK" = 2 ] && echo other || echo zero)" && shift && exec "$@"' _ "$work" \
     "$buoy" $verb --data data.jsonl --gen-length 4 --threads 1 -o "$work/stale" >"$work/log" 2>&1 &&
     { echo "FAIL: $verb: a rank with other data was not found out"; exit 1; }

@@ -6,6 +6,15 @@ import { gzipSync } from "node:zlib";
 import { planted } from "../mock/runs.mjs";
 import { $, downloads, fragment, mock, moving, open, origin, page, run_ready, text } from "./stage.mjs";
 
+// One address of every view, each with something to show.
+const VIEWS = [
+  "view=run&run=planted&step=4&layer=1&position=20",
+  "view=compare&run=planted&other=hostile",
+  "view=live",
+  "view=ask",
+  "view=tables",
+];
+
 export const view_facts = {
   async "a live run is watched, stopped, stepped and goes on"() {
     await open("view=live");
@@ -196,13 +205,7 @@ export const view_facts = {
     await open("view=run&run=planted");
     for (const width of [390, 600, 899, 900, 1280, 1900, 2560]) {
       await page.resize(width, 900);
-      for (const view of [
-        "view=run&run=planted&step=4&layer=1&position=20",
-        "view=compare&run=planted&other=hostile",
-        "view=live",
-        "view=ask",
-        "view=tables",
-      ]) {
+      for (const view of VIEWS) {
         await page.evaluate(`location.hash = "#${view}"`);
         await page.settle();
         await page.settle();
@@ -215,13 +218,7 @@ export const view_facts = {
   async "controls have names and text has contrast"() {
     for (const dark of [false, true]) {
       await page.dark(dark);
-      for (const view of [
-        "view=run&run=planted&step=4&layer=1&position=20",
-        "view=compare&run=planted&other=hostile",
-        "view=live",
-        "view=ask",
-        "view=tables",
-      ]) {
+      for (const view of VIEWS) {
         await open(view);
         const { found, seen } = await page.nameless();
         assert.deepEqual(found, [], view);
