@@ -54,11 +54,22 @@ struct Changes {
   }
 };
 
-void change_header(NpzArrays& arrays, Changes& in) {
-  const auto found = arrays.find("header");
-  if (found == arrays.end() || found->second.text.empty()) return;
-  Json header = parse_json(found->second.text[0], "header");
-  if (header.empty()) return;  // changed before, into what has no fields
+// A trace's arrays with its header as it is edited: read once a program and written once a run.
+struct Edited {
+  NpzArrays arrays;
+  Json header;
+  bool is_header_changed = false;
+};
+
+Edited read_original(const char* name) {
+  NpzArrays arrays = read_npz(std::string(BUOY_FUZZ_DIR) + "/traces/" + name);
+  Json header = parse_json(arrays.at("header").text[0], "header");
+  return {std::move(arrays), std::move(header)};
+}
+
+void change_header(Edited& trace, Changes& in) {
+  Json& header = trace.header;
+  trace.is_header_changed = true;
   auto field = header.begin();
   std::advance(field, static_cast<std::ptrdiff_t>(in.byte() % header.size()));
   switch (in.byte() % 4) {
@@ -74,7 +85,6 @@ void change_header(NpzArrays& arrays, Changes& in) {
     default:
       *field = in.number();
   }
-  found->second = NpyArray::of_text({header.dump()}, {});
 }
 
 void change_element(NpyArray& array, Changes& in) {
@@ -103,7 +113,8 @@ void cut(NpyArray& array, Changes& in) {
   }
 }
 
-void change(NpzArrays& arrays, Changes& in) {
+void change(Edited& trace, Changes& in) {
+  NpzArrays& arrays = trace.arrays;
   const unsigned what = in.byte() % 7;
   auto chosen = arrays.begin();
   std::advance(chosen, static_cast<std::ptrdiff_t>(in.byte() % arrays.size()));
@@ -111,7 +122,7 @@ void change(NpzArrays& arrays, Changes& in) {
   if (what == 0) {
     arrays.erase(chosen);
   } else if (what <= 2) {
-    change_header(arrays, in);
+    change_header(trace, in);
   } else if (what == 3 && !array.is_text && !array.bytes.empty()) {
     change_element(array, in);
   } else if (what == 4 && !array.shape.empty()) {
@@ -126,17 +137,20 @@ void change(NpzArrays& arrays, Changes& in) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const NpzArrays masked = read_npz(std::string(BUOY_FUZZ_DIR) + "/traces/masked.npz"),
-                         causal = read_npz(std::string(BUOY_FUZZ_DIR) + "/traces/causal.npz");
+  static const Edited masked = read_original("masked.npz"), causal = read_original("causal.npz");
   Changes in{{data, size}};
   const unsigned choice =
       in.byte();  // one analysis a run: all of them would take most of the time in what no change reached
-  NpzArrays arrays = choice % 2 == 0 ? masked : causal;
+  Edited trace = choice % 2 == 0 ? masked : causal;
   const Analysis& analysis = analyses()[choice / 2 % analyses().size()];
   fuzzing::attempt([&] {
-    while (!in.left.empty() && !arrays.empty()) change(arrays, in);
-    const Trace trace = trace_of_arrays(arrays, "fuzz");  // the file around them is fuzz_npz's
-    const TraceWithNull traces(trace);
+    while (!in.left.empty() && !trace.arrays.empty()) change(trace, in);
+    const auto header = trace.arrays.find("header");
+    if (trace.is_header_changed && header != trace.arrays.end())
+      header->second = NpyArray::of_text({trace.header.dump()}, {});
+    const Trace read =
+        trace_of_arrays(std::move(trace.arrays), "fuzz");  // the file around them is fuzz_npz's
+    const TraceWithNull traces(read);
     static_cast<void>(measure(analysis, traces, {}));
   });
   return 0;

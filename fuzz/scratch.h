@@ -37,7 +37,8 @@ void attempt(const Work& work) {
   try {
     work();
   } catch (const Error& e) {
-    check(std::strchr(e.what(), '\n') == nullptr, "an error is one line");
+    const bool one_line = std::strchr(e.what(), '\n') == nullptr;
+    check(one_line, one_line ? "" : ("an error is one line, got: " + std::string(e.what())).c_str());
   }
 }
 

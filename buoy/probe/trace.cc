@@ -111,8 +111,11 @@ class Checker {
   void check_array(const TraceArray& array, const std::vector<T>& values) const {
     const char* name = array.name.data();
     const Index N = trace_.N();
-    const bool absent = (array.presence == Presence::kIfAsked && values.empty()) ||
-                        (array.presence == Presence::kWithAnswerRows && trace_.answer.rows.empty());
+    const bool may_be_absent =
+        array.presence == Presence::kIfAsked || array.presence == Presence::kIfAskedWithAnswerRows;
+    const bool needs_rows =
+        array.presence == Presence::kWithAnswerRows || array.presence == Presence::kIfAskedWithAnswerRows;
+    const bool absent = (may_be_absent && values.empty()) || (needs_rows && trace_.answer.rows.empty());
     const Shape shape = array.shape_in(trace_);
     size(values, name, absent ? 0 : element_count(shape));
     switch (array.holds) {

@@ -122,8 +122,8 @@ std::span<const TraceArray> trace_arrays() {
        kRowLogKeys},
       {"answer_evidence_mass", "GLH", in_answer<&AnswerRecord::evidence_mass>, kWithAnswerRows, kShare,
        kRowEvidence},
-      {"answer_mass", "GLR", in_answer<&AnswerRecord::region_mass>, kIfAsked, kRowsSumToOneOrZero,
-       kRowRegions},
+      {"answer_mass", "GLR", in_answer<&AnswerRecord::region_mass>, kIfAskedWithAnswerRows,
+       kRowsSumToOneOrZero, kRowRegions},
 
       {"finished_received", "LHN", in_finished<&FinishedRecord::received>, kAlways, kRowsSumToOne, kReceived},
       {"finished_row_entropy", "LH", in_finished<&FinishedRecord::row_entropy>, kAlways, kNotNegative,

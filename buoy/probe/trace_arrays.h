@@ -13,8 +13,9 @@
 
 namespace buoy {
 
-// When an array is there: always, if it was asked for, or if the rows that wrote the answer were.
-enum class Presence { kAlways, kIfAsked, kWithAnswerRows };
+// When an array is there: always, if it was asked for, if the rows that wrote the answer were, or if both
+// were.
+enum class Presence { kAlways, kIfAsked, kWithAnswerRows, kIfAskedWithAnswerRows };
 
 // What must hold, beside the size and that no number is NaN or infinite.
 enum class Holds {

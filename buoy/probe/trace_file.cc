@@ -243,7 +243,7 @@ Enum parse_name(const std::string& name, Index count, const std::string& place) 
   for (Index i = 0; i < count; ++i) {
     if (name_of(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
   }
-  fail("{}: holds the unknown name \"{}\"", place, name);
+  fail("{}: holds the unknown name {}", place, quote(name));
 }
 
 RegionMap read_regions(const Arrays& arrays, Index N, const std::string& place) {

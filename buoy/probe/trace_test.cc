@@ -175,6 +175,23 @@ TEST_F(TraceFile, WithAnArrayThatNoTraceHasIsRefused) {
       << reading();
 }
 
+// Found by a fuzzer: a line break in a name made an error of two lines.
+TEST_F(TraceFile, WithANameThatMeansNothingIsRefusedInOneLine) {
+  change([](NpzArrays& a) { a["region_kinds"].text[0] = "\n"; });
+  EXPECT_NE(reading().find("holds the unknown name \"\\n\""), std::string::npos) << reading();
+}
+
+// Found by a fuzzer: masses of rows that nothing says which they are.
+TEST_F(TraceFile, WithNumbersOfAnswerRowsButNoRowsIsRefused) {
+  for (const char* kept : {"answer_visible", "answer_weight", "answer_mass"}) {
+    change([&](NpzArrays& a) {
+      std::erase_if(
+          a, [&](const auto& array) { return array.first.starts_with("answer_") && array.first != kept; });
+    });
+    EXPECT_NE(reading().find(fmt::format("\"{}\" ", kept)), std::string::npos) << reading();
+  }
+}
+
 TEST_F(TraceFile, IsNotWrittenWhenItDoesNotHangTogether) {
   trace_.steps.received[0] += 1;
   EXPECT_THROW(write_trace(path_, trace_), Error);
