@@ -32,11 +32,15 @@ RecordSettings record_of(const LiveRunSettings& settings) {
 
 struct LiveRun::State : LiveSteps::Keeper {
   explicit State(LiveRunSettings given) : settings(std::move(given)), changes(settings.changes) {
-    generation = start_generation(settings.example.prompt.ids);
     to_go = settings.steps_to_go;
     const ModelConfig& config = settings.model->config();
+    const std::vector<TokenId>& prompt = settings.example.prompt.ids;
     frame.header.writing = config.family->writing;
-    frame.header.mask = generation_mask(settings.sampler, config, generation.prompt_length);
+    frame.header.mask = generation_mask(settings.sampler, config, std::ssize(prompt));
+    // Whoever watches from the first step on has the sequence at its length, where that is known before.
+    generation = config.mask_id && frame.header.mask == Mask::kFull
+                     ? start_masked_generation(prompt, settings.sampler.gen_length, *config.mask_id)
+                     : start_generation(prompt);
     frame.header.H = config.H;
     frame.header.Hkv = config.Hkv;
     frame.header.model_layers = config.L;
@@ -76,6 +80,12 @@ struct LiveRun::State : LiveSteps::Keeper {
   }
 
   // What the thread that computes asks and tells.
+
+  void keep_start(const Generation& before) override {
+    const std::lock_guard lock(mutex);
+    generation = before;
+    current = nullptr;
+  }
 
   StepChange take_change(Index pass) override {
     const std::lock_guard lock(mutex);

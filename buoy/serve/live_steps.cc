@@ -44,6 +44,7 @@ Trace LiveSteps::run() {
 }
 
 StepChange LiveSteps::before_step(Index, const Generation& generation) {
+  if (generation.steps == 0) keeper_.keep_start(generation);
   return keeper_.take_change(generation.steps);
 }
 

@@ -19,7 +19,8 @@ class LiveSteps : public GenerationObserver {
   class Keeper {
    public:
     virtual ~Keeper() = default;
-    virtual StepChange take_change(Index pass) = 0;  // each once
+    virtual void keep_start(const Generation& before) = 0;  // before the first pass, masks laid out
+    virtual StepChange take_change(Index pass) = 0;         // each once
     virtual std::vector<RunChange> all_changes() const = 0;
     virtual void keep_step(const Generation& after, const Trace& step,
                            const std::vector<Proposal>& proposed) = 0;

@@ -7,6 +7,7 @@ const ANCHORS_EVERY = 400; // milliseconds; anchors of all steps are found anew 
 export class Feed {
   private source: EventSource | null;
   private anchor_timer = 0;
+  private is_loaded_again = false;
 
   // `changed` after every step; `again` where the run has to be loaded anew.
   constructor(
@@ -32,9 +33,14 @@ export class Feed {
 
   private step(event: StepEvent): void {
     if (this.run.tokens && event.step < this.run.tokens.shape[0] - 1) return; // already there
-    // Before the first step there were no layers and no arrays to load.
-    if (!this.run.apply(event) || !this.run.received_name("all", -1)) return this.stop_and(this.again);
+    if (!this.run.apply(event)) return this.stop_and(this.again);
     this.changed();
+    // Before the first step there were no layers and no arrays to load: steps are shown while these are.
+    if (!this.run.received_name("all", -1)) {
+      if (!this.is_loaded_again) this.again();
+      this.is_loaded_again = true;
+      return;
+    }
     void this.run.fetch_step(event.step, this.changed);
     if (!this.anchor_timer) {
       this.anchor_timer = window.setTimeout(() => {

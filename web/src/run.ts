@@ -140,6 +140,7 @@ export class Run {
   }
   // Why there is nothing to colour by; empty where there is.
   why_not(rows: Rows, head: number, kind: Null): string {
+    if (!this.info.arrays.length && this.info.state !== "done" && this.info.state !== "failed") return ""; // not yet
     if (this.received_name(rows, head))
       return kind === "first" && rows === "read" && !this.has("received_frozen")
         ? "The first step's attention over these rows was not recorded."

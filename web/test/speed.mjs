@@ -78,7 +78,7 @@ async function live(buoy) {
     await page.until("document.querySelector('.live-view')", "the view of new runs");
     await page.evaluate(`(() => { window.heard = {}; window.seen = {}; window.computed = {}; const Source = EventSource, now = () => performance.timeOrigin + performance.now();
       window.EventSource = class extends Source { constructor(...given) { super(...given); this.addEventListener("step", (e) => { const d = JSON.parse(e.data); window.heard[d.step] ??= now() - d.computed; window.computed[d.step + 1] = d.computed; }); } };
-      new MutationObserver(() => { const n = /(\\d+) steps so far/.exec(document.querySelector(".live-bar").textContent)?.[1]; if (n in window.computed) window.seen[n] ??= now() - window.computed[n]; }).observe(document.querySelector(".live-bar"), { childList: true, subtree: true, characterData: true });
+      new MutationObserver(() => { const n = /(\\d+) steps so far/.exec(document.querySelector(".live-bar").textContent)?.[1]; for (const step of Object.keys(window.computed)) if (Number(step) <= Number(n)) window.seen[step] ??= now() - window.computed[step]; }).observe(document.querySelector(".live-bar"), { childList: true, subtree: true, characterData: true });
       const press = (label) => Array.from(document.querySelectorAll(".live-view button")).find(b => b.textContent === label).click(); press("Fill in an example"); press("Run"); })()`);
     await page.until(
       "document.querySelector('.live-bar').hidden && document.querySelectorAll('.text .t.mask').length === 0 && Object.keys(window.heard).length > 8",
@@ -86,9 +86,11 @@ async function live(buoy) {
     );
     heard.push(...(await page.evaluate("Object.values(window.heard)")));
     seen.push(...(await page.evaluate("Object.values(window.seen)")));
+    if (process.env.BY_STEP) console.log(JSON.stringify(await page.evaluate("Object.fromEntries(Object.entries(window.seen).map(([n, t]) => [n, [Math.round(window.heard[n - 1]), Math.round(t)]]))")));
   }
   console.log(`live steps of mini-mdm, computed to heard (${heard.length}): ${show(heard)}`);
   console.log(`  computed to shown (${seen.length}): ${show(seen)}`);
+  await page.open("about:blank"); // what is still being fetched is not cut off by the server's end
   const ended = new Promise((done) => server.on("exit", done));
   server.kill("SIGINT");
   await ended;
