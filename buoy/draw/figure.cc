@@ -47,20 +47,34 @@ std::string with_steady_names(std::string_view svg) {
   return out;
 }
 
-// Names the areas that a dark page turns light for dark. Cairo fills an area with a pattern that holds the
-// image, and writes images in the order they were drawn.
+std::string_view name_at(std::string_view svg, std::size_t begin) {
+  return svg.substr(begin, svg.find('"', begin) - begin);
+}
+
+// Where the element that shows the image whose tag stands at `image` has room for an attribute. Cairo 1.18
+// puts an image there by its name; 1.16 fills an area with a pattern that holds it.
+std::size_t element_of_image(std::string_view svg, std::size_t image) {
+  constexpr std::string_view kImage = "<image id=\"", kPattern = "<pattern id=\"", kPath = "<path ",
+                             kUse = "<use ";
+  const std::string placed =
+      fmt::format("{}xlink:href=\"#{}\" transform=", kUse, name_at(svg, image + kImage.size()));
+  if (const std::size_t use = svg.find(placed); use != svg.npos) return use + kUse.size();
+  const std::size_t pattern = svg.find(kPattern, image);
+  if (pattern == svg.npos) return svg.npos;
+  const std::string fill = fmt::format("fill:url(#{})", name_at(svg, pattern + kPattern.size()));
+  const std::size_t area = svg.rfind(kPath, svg.find(fill));
+  return area == svg.npos ? svg.npos : area + kPath.size();
+}
+
+// Names the areas that a dark page turns light for dark. Cairo writes images in the order they were drawn.
 std::string with_turned_areas(std::string svg, const std::vector<CellsInTheDark>& cells) {
-  constexpr std::string_view kPattern = "<pattern id=\"", kPath = "<path ";
   std::size_t at = 0;
   for (const CellsInTheDark dark : cells) {
-    at = svg.find("<image ", at);
+    at = svg.find("<image id=\"", at);
     if (at == std::string::npos) break;
-    const std::size_t begin = svg.find(kPattern, at);
-    if (dark == CellsInTheDark::kTurned && begin != std::string::npos) {
-      const std::size_t id = begin + kPattern.size();
-      const std::string fill = fmt::format("fill:url(#{})", svg.substr(id, svg.find('"', id) - id));
-      const std::size_t area = svg.rfind(kPath, svg.find(fill));
-      if (area != std::string::npos) svg.insert(area + kPath.size(), "class=\"turned\" ");
+    if (dark == CellsInTheDark::kTurned) {
+      const std::size_t element = element_of_image(svg, at);
+      if (element != std::string::npos) svg.insert(element, "class=\"turned\" ");
     }
     ++at;
   }

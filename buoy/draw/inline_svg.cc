@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -132,8 +133,11 @@ std::string squeezed(std::string_view svg) {
 }
 
 // What a style says that would be so without it.
-constexpr std::string_view kDefaults[] = {" stroke:none;", "fill-rule:nonzero;", "fill-opacity:1;",
-                                          "stroke-opacity:1;", "stroke-linecap:butt;"};
+constexpr std::string_view kDefaults[] = {
+    " stroke:none;", "fill-rule:nonzero;", "fill-opacity:1;", "stroke-opacity:1;", "stroke-linecap:butt;",
+    // The same as Cairo 1.18 writes it.
+    " fill-rule=\"nonzero\"", " fill-opacity=\"1\"", " stroke-opacity=\"1\"", " stroke-linecap=\"butt\"",
+    " clip-rule=\"nonzero\""};
 
 std::string without_defaults(std::string svg) {
   for (const std::string_view text : kDefaults) {
@@ -143,6 +147,48 @@ std::string without_defaults(std::string svg) {
     svg = std::move(left);
   }
   return svg;
+}
+
+// An outline that is drawn wherever its name is used.
+struct Letter {
+  std::string_view name, outline;
+};
+
+// The next letter, with what stands before it moved to `before`; none: all was moved. A letter is a symbol in
+// what Cairo 1.16 writes, and a named group of one outline in what 1.18 does.
+std::optional<Letter> take_letter(std::string_view& svg, std::string& before) {
+  constexpr std::string_view kSymbol = "<symbol", kGroup = "<g id=\"", kDrawn = "\">\n<path d=\"",
+                             kEnd = "\"/>\n</g>";
+  while (!svg.empty()) {
+    const std::size_t symbol = svg.find(kSymbol), group = svg.find(kGroup);
+    const std::size_t at = std::min({symbol, group, svg.size()});
+    before += svg.substr(0, at);
+    svg.remove_prefix(at);
+    if (svg.empty()) return std::nullopt;
+    std::string_view rest = symbol < group ? take_until(svg, "</symbol>") : svg;
+    Letter letter;
+    take_until(rest, "id=\"");
+    if (symbol < group) {
+      letter.name = take_until(rest, "\"");
+      take_until(rest, " d=\"");
+      letter.outline = take_until(rest, "\"");
+      return letter;
+    }
+    letter.name = rest.substr(0, rest.find('"'));
+    rest.remove_prefix(letter.name.size());
+    if (rest.starts_with(kDrawn)) {
+      rest.remove_prefix(kDrawn.size());
+      letter.outline = rest.substr(0, rest.find('"'));
+      rest.remove_prefix(letter.outline.size());
+      if (rest.starts_with(kEnd)) {
+        svg = rest.substr(kEnd.size());
+        return letter;
+      }
+    }
+    before += kGroup;  // another group
+    svg.remove_prefix(kGroup.size());
+  }
+  return std::nullopt;
 }
 
 std::string css_of(Color ThemeColor::*which) {
@@ -176,9 +222,8 @@ double svg_width(std::string_view svg) {
   return at == std::string_view::npos ? 0 : std::atof(std::string(head.substr(at + 8, 16)).c_str());
 }
 
-std::string InlineFigures::letter(std::string_view symbol) {
-  take_until(symbol, " d=\"");
-  const std::string outline = rounded(take_until(symbol, "\""));
+std::string InlineFigures::letter(std::string_view drawn) {
+  const std::string outline = rounded(drawn);
   const auto found = letters_.try_emplace(outline, letters_.size()).first;
   return fmt::format("g{}", found->second);
 }
@@ -195,13 +240,8 @@ std::string InlineFigures::add(std::string_view svg, std::string_view label) {
   }
   Names names;
   std::string body;
-  while (!svg.empty()) {
-    body += take_until(svg, "<symbol");
-    if (svg.empty()) break;
-    std::string_view symbol = take_until(svg, "</symbol>");
-    std::string_view rest = symbol;
-    take_until(rest, " id=\"");
-    names.emplace(take_until(rest, "\""), letter(symbol));
+  while (const std::optional<Letter> found = take_letter(svg, body)) {
+    names.emplace(found->name, letter(found->outline));
   }
   return fmt::format("<svg class=\"fig\" role=\"img\" aria-label=\"{}\" viewBox=\"{}\">{}\n", label, box,
                      squeezed(without_defaults(rewritten(body, names, fmt::format("f{}-", figures_++)))));

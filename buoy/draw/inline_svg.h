@@ -27,7 +27,7 @@ class InlineFigures {
   std::string definitions() const;
 
  private:
-  std::string letter(std::string_view symbol);
+  std::string letter(std::string_view drawn);
 
   std::map<std::string, std::size_t, std::less<>> letters_;  // an outline, and its number
   std::size_t figures_ = 0;

@@ -71,6 +71,28 @@ TEST(InlineFigures, LettersAreHeldOnce) {
   EXPECT_GT(figures.definitions().size(), once);
 }
 
+// As Cairo 1.16 and 1.18 write the same letter; a group of anything else stays where it is.
+TEST(InlineFigures, LettersAreFoundHoweverCairoWritesThem) {
+  constexpr std::string_view kHead = "<svg viewBox=\"0 0 1 1\">\n<defs>\n<g>\n";
+  const std::string use = "<use xlink:href=\"#n0\" x=\"1\" y=\"2\"/>\n</svg>";
+  InlineFigures figures;
+  const std::string older = figures.add(
+      fmt::format("{}<symbol overflow=\"visible\" id=\"n0\">\n<path style=\"stroke:none;\" d=\"M 1 2 \"/>\n"
+                  "</symbol>\n</g>\n</defs>\n{}",
+                  kHead, use),
+      "");
+  const std::string newer = figures.add(
+      fmt::format("{}<g id=\"n0\">\n<path d=\"M 1.001 2 \"/>\n</g>\n</g>\n</defs>\n{}", kHead, use), "");
+  EXPECT_EQ(older, newer);
+  EXPECT_EQ(count(newer, "href=\"#g0\""), 1);
+  const std::string other = figures.add(
+      fmt::format("{}<g id=\"n0\">\n<path d=\"M 1 2 \"/>\n<path d=\"M 3 4 \"/>\n</g>\n</g>\n</defs>\n{}",
+                  kHead, use),
+      "");
+  EXPECT_EQ(count(other, "<g id=\"f2-n0\"><path d=\"M 1 2 \"/><path d=\"M 3 4 \"/></g>"), 1) << other;
+  EXPECT_EQ(count(figures.definitions(), "<path"), 1);
+}
+
 TEST(InlineFigures, AreLabelledAndHaveNoSizeOfTheirOwn) {
   InlineFigures figures;
   EXPECT_EQ(figures.definitions(), "");

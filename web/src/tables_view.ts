@@ -23,6 +23,11 @@ const PAGE = 200,
 
 const as_number = (cell: Cell) =>
   typeof cell === "number" ? cell : cell === null || cell.trim() === "" ? NaN : Number(cell);
+// A column is one of numbers where most of its cells that hold anything do: an answer that is a year makes none.
+function holds_numbers(rows: Cell[][], column: number): boolean {
+  const cells = rows.map((row) => row[column]).filter((cell) => cell !== null && String(cell).trim() !== "");
+  return cells.filter((cell) => Number.isFinite(as_number(cell))).length * 2 > cells.length;
+}
 export function compare_cells(a: Cell, b: Cell): number {
   const x = as_number(a),
     y = as_number(b);
@@ -82,6 +87,7 @@ export class TablesView {
   private card = new Card("table", "Table", () => ({ columns: this.data?.columns ?? [], rows: this.chosen() }));
   private figure = new Card("points", "Points", () => ({ columns: this.data?.columns ?? [], rows: this.chosen() }));
   private data: TableData | null = null;
+  private numbers: boolean[] = []; // which columns hold numbers
   private tables: TableInfo[] | null = null;
   private sort = { column: -1, down: false };
   private shown = PAGE;
@@ -131,9 +137,11 @@ export class TablesView {
       this.data = await get_json<TableData>(`/tables/${encodeURIComponent(id)}`);
       this.sort = { column: -1, down: false };
       this.shown = PAGE;
+      const rows = this.data.rows;
+      this.numbers = this.data.columns.map((_, i) => holds_numbers(rows, i));
       const numeric = this.data.columns
         .map((name, i) => ({ name, i }))
-        .filter(({ i }) => this.data?.rows.some((row) => Number.isFinite(as_number(row[i]))));
+        .filter(({ i }) => this.numbers[i]);
       const choices = numeric.map(({ name, i }) => ({ value: String(i), label: name }));
       set_choices(this.x, choices, choices[Math.max(choices.length - 2, 0)]?.value ?? "");
       set_choices(this.y, choices, choices[choices.length - 1]?.value ?? "");
@@ -168,8 +176,7 @@ export class TablesView {
   private draw(): void {
     const data = this.data;
     if (!data) return;
-    const rows = this.chosen(),
-      number = data.columns.map((_, i) => data.rows.slice(0, 50).some((row) => Number.isFinite(as_number(row[i]))));
+    const rows = this.chosen();
     const head = data.columns.map((name, i) => {
       const here = this.sort.column === i,
         mark = here ? (this.sort.down ? " ▼" : " ▲") : "";
@@ -194,7 +201,7 @@ export class TablesView {
         ...row.map((cell, i) =>
           h(
             "td",
-            { class: number[i] ? "n" : "" },
+            { class: this.numbers[i] ? "n" : "" },
             i === data.sample_column && run
               ? button(String(cell), () => this.open(run), { class: "link keep sample", title: "Open this run" })
               : typeof cell === "number" && !Number.isInteger(cell)
@@ -230,7 +237,8 @@ export class TablesView {
     const data = this.data,
       i = Number(this.x.value),
       j = Number(this.y.value);
-    if (!data || this.x.value === "" || this.y.value === "") return this.figure.clear("No column of numbers.");
+    if (!data || this.numbers.filter(Boolean).length < 2)
+      return this.figure.clear("Points need two columns of numbers.");
     const rows = this.chosen().filter(
       (row) => Number.isFinite(as_number(row[i])) && Number.isFinite(as_number(row[j])),
     );
