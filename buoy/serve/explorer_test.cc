@@ -49,6 +49,17 @@ TEST(LiveRuns, AreTheTraceOfTheSameQuestion) {
   }
 }
 
+// Or whoever watches from the first step on would have to load the run again for it.
+TEST(LiveRuns, HaveTheirLengthBeforeTheirFirstStep) {
+  const TempDir dir;
+  Visitor visitor(pair_settings(dir));
+  const std::string id = visitor.start(small_body("mini-mdm", 4));
+  const Json before = visitor.json("GET", "/runs/" + id);
+  EXPECT_EQ(before["tokens"].size(), before["prompt_length"].get<std::size_t>() + 8);
+  EXPECT_EQ(visitor.array("/runs/" + id + "/steps/tokens").shape.back(), std::ssize(before["tokens"]));
+  EXPECT_EQ(visitor.wait(id, "done")["tokens"].size(), before["tokens"].size());
+}
+
 TEST(LiveRuns, StopStepByStepAndGoOnToTheSameEnd) {
   const TempDir dir;
   Visitor visitor(pair_settings(dir));
