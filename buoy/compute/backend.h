@@ -74,7 +74,8 @@ class Backend {
   virtual void attention(const AttentionArgs& args, const Tensor& out) = 0;  // out [ΣT, H·D]
   // out[i] = silu(bias + Σ_k weight[k]·x[i + k − K/2]), column by column; rows beyond the ends of their own
   // sequence count 0. `lengths` are the sequences' rows, one after the other.
-  // By default these two run on the host's cores, and what they need and give travels (host_detour.cc).
+  // By default these two run on the host's cores, and what they need and give travels (host_detour.cc): of
+  // shapes that a card's kernels do not take.
   virtual void convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
                         const Tensor& out);
   virtual void ssd(const SsdArgs& args, const Tensor& out);  // out [ΣT, H·P]

@@ -1,7 +1,6 @@
 #include "buoy/compute/cuda/cuda_attention.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "buoy/base/error.h"
@@ -10,56 +9,8 @@
 namespace buoy::cuda {
 namespace {
 
-constexpr Index kAlignment = 256;         // bytes, of arrays in a shared block
-constexpr Index kStatisticsStep = 65536;  // bytes of a layer's answers are rounded up to this
-constexpr int kBlockStep = 8;             // and blocks of queries to this
-constexpr int kRowStep = 32;              // and rows to this
+constexpr int kBlockStep = 8;  // blocks of queries are rounded up to this
 constexpr Index kMostBlock = Index{1} << 30;
-
-template <typename T>
-T round_up(T value, T step) {
-  return (value + step - 1) / step * step;
-}
-
-// A block of arrays that is laid out before it has an address: until relocate(), pointers into it are
-// offsets. Offset 0 is never used, so a null pointer stays one.
-class Block {
- public:
-  template <typename T>
-  T* reserve(Index count) {
-    const Index at = size_;
-    size_ = round_up(size_ + count * Index{sizeof(T)}, kAlignment);
-    return reinterpret_cast<T*>(at);
-  }
-  Index size() const { return size_; }
-
- private:
-  Index size_ = kAlignment;
-};
-
-template <typename T>
-Index offset_of(const T* pointer) {
-  return reinterpret_cast<Index>(pointer);
-}
-
-template <typename T>
-void relocate(T*& pointer, const void* base) {
-  if (pointer != nullptr) pointer = reinterpret_cast<T*>(reinterpret_cast<Index>(base) + offset_of(pointer));
-}
-
-// Arrays of the host in one block, so that a layer's plan travels at once.
-struct Inputs {
-  Block block;
-  std::vector<std::byte> bytes;
-
-  template <typename T>
-  const T* add(std::span<const T> values) {
-    const T* place = block.reserve<T>(std::ssize(values));
-    bytes.resize(static_cast<std::size_t>(block.size()));
-    if (!values.empty()) std::memcpy(bytes.data() + offset_of(place), values.data(), values.size_bytes());
-    return place;
-  }
-};
 
 // Queries sorted by group, each group filled up to whole blocks: then a block's columns go to one group.
 struct GroupOrder {
@@ -136,16 +87,6 @@ void run_work(const Work& work, cudaStream_t stream) {
   if (aside) order(work.measured, work.aside, stream);
 }
 
-struct Clearing {
-  void* memory;
-  Index bytes;
-};
-
-void clear(const Clearing& what, cudaStream_t stream) {
-  check_cuda(cudaMemsetAsync(what.memory, 0, static_cast<std::size_t>(what.bytes), stream),
-             "clear statistics");
-}
-
 std::vector<int> as_ints(std::span<const Index> values) {
   return {values.begin(), values.end()};
 }
@@ -156,25 +97,14 @@ std::vector<int> as_ints(std::span<const Index> values) {
 struct CudaAttention::Plan {
   std::vector<SequenceView> views;
   Inputs inputs;
-  Block outputs;
-  std::vector<Piece> pieces;
+  Answers answers;
   std::vector<std::shared_ptr<Buffer>> scratch;
   bool columns = false, means = false, norms = false, rows = false, row_means = false;
-
-  // Room on the card for an array of the answer, if it was asked for; more than it needs where `room` is
-  // more, so that steps that differ a little are the same work.
-  template <typename T>
-  T* answer(std::vector<T>& array, Index room = 0) {
-    if (array.empty()) return nullptr;
-    T* place = outputs.reserve<T>(std::max(room, std::ssize(array)));
-    pieces.push_back({offset_of(place), std::ssize(array) * Index{sizeof(T)}, array.data()});
-    return place;
-  }
 };
 
 void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
   check_attention(args, out);
-  settle();
+  post_.settle();
   Plan plan;
   AttentionView view{.count = static_cast<int>(args.sequences.size()),
                      .H = static_cast<int>(args.H),
@@ -205,10 +135,10 @@ void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
   run_passes(view, plan);
   for (const AttentionSequence& s : args.sequences) {
     if (s.request != nullptr && s.request->matrix) fetch_matrix(view, s, plan.views[number_of(args, s)]);
-    if (s.request != nullptr && s.request->states) fetch_states(args, s);
+    if (s.request != nullptr && s.request->states) fetch_states(args, s, pool_, *queue_);
   }
-  send_statistics(std::move(plan.pieces), plan.outputs.size());
-  if (args.delivery == Delivery::kNow) settle();
+  post_.send(std::move(plan.answers));
+  if (args.delivery == Delivery::kNow) post_.settle();
 }
 
 std::size_t CudaAttention::number_of(const AttentionArgs& args, const AttentionSequence& s) {
@@ -273,57 +203,49 @@ void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSeq
     const Index places = Index{round_up(view.block_count, kBlockStep)} * kQueryBlock;
     view.ordered_lse = scratch(args.H * places);
     view.ordered_seen = reinterpret_cast<int*>(scratch(places));
-    view.column_sums = plan.answer(stats.column_sums);
+    view.column_sums = plan.answers.add(stats.column_sums);
     plan.columns = true;
   }
   if (!want.rows.empty()) {
     view.rows = plan.inputs.add(std::span<const int>(as_ints(want.rows)));
     view.R = static_cast<int>(want.rows.size());
     plan.rows = true;
-    view.argmax = plan.answer(stats.argmax);
-    view.max_weight = plan.answer(stats.max_weight);
-    view.entropy = plan.answer(stats.entropy);
+    view.argmax = plan.answers.add(stats.argmax);
+    view.max_weight = plan.answers.add(stats.max_weight);
+    view.entropy = plan.answers.add(stats.entropy);
     if (want.row_means) {
       const Index room = round_up(view.R, kRowStep) * s.k.rows();
       view.matrix = scratch(args.H * room);
-      view.row_means = plan.answer(stats.row_means, room);
+      view.row_means = plan.answers.add(stats.row_means, room);
       plan.row_means = true;
     }
     if (!want.key_groups.empty()) {
       view.key_groups = plan.inputs.add(std::span<const std::int8_t>(want.key_groups));
       view.key_group_count = want.key_group_count;
-      view.key_mass = plan.answer(stats.key_mass);
+      view.key_mass = plan.answers.add(stats.key_mass);
     }
   }
   if (want.qk_means) {
-    view.score_means = plan.answer(stats.score_means);
-    view.cosine_means = plan.answer(stats.cosine_means);
-    view.norm_means = plan.answer(stats.norm_means);
-    view.key_norms = plan.answer(stats.key_norms);
+    view.score_means = plan.answers.add(stats.score_means);
+    view.cosine_means = plan.answers.add(stats.cosine_means);
+    view.norm_means = plan.answers.add(stats.norm_means);
+    view.key_norms = plan.answers.add(stats.key_norms);
     view.means_scratch = scratch(means_scratch(batch, view));
     plan.means = true;
   }
   if (want.output_norms) {
     view.output_norms = scratch(args.H * s.T);
-    view.mean_output_norm = plan.answer(stats.mean_output_norm);
-    view.uniform_norm = plan.answer(stats.uniform_norm);
-    view.value_norms = plan.answer(stats.value_norms);
+    view.mean_output_norm = plan.answers.add(stats.mean_output_norm);
+    view.uniform_norm = plan.answers.add(stats.uniform_norm);
+    view.value_norms = plan.answers.add(stats.value_norms);
     plan.norms = true;
   }
 }
 
 // Gives the plan's arrays their addresses: the inputs are sent, room for the answers is made.
 void CudaAttention::place(Plan& plan) {
-  const void* inputs =
-      plan.inputs.bytes.empty() ? nullptr : queue_->send(std::span<const std::byte>(plan.inputs.bytes));
-  if (!plan.pieces.empty()) {
-    const Index bytes = round_up(plan.outputs.size(), kStatisticsStep);
-    if (bytes > statistics_capacity_) {
-      statistics_ = pool_.allocate(bytes);
-      statistics_capacity_ = bytes;
-    }
-    queue_->add(clear, {statistics_->data(), bytes});  // groups without a query are never written
-  }
+  const void* inputs = plan.inputs.send(*queue_);
+  const void* outputs = post_.place(plan.answers);
   for (SequenceView& view : plan.views) {
     relocate(view.maps, inputs);
     relocate(view.key_bias, inputs);
@@ -332,7 +254,6 @@ void CudaAttention::place(Plan& plan) {
     relocate(view.group_blocks, inputs);
     relocate(view.rows, inputs);
     relocate(view.key_groups, inputs);
-    const void* outputs = statistics_ == nullptr ? nullptr : statistics_->data();
     relocate(view.argmax, outputs);
     for (float* SequenceView::*field :
          {&SequenceView::column_sums, &SequenceView::max_weight, &SequenceView::entropy,
@@ -379,11 +300,10 @@ void CudaAttention::fetch_matrix(AttentionView view, const AttentionSequence& s,
   queue_->wait();
 }
 
-// Queries and keys, head by head. Waits for them.
-void CudaAttention::fetch_states(const AttentionArgs& args, const AttentionSequence& s) {
+void fetch_states(const AttentionArgs& args, const AttentionSequence& s, Pool& pool, Queue& queue) {
   const auto fetch = [&](const Tensor& from, Index heads, std::vector<float>& to) {
     std::vector<float> rows(to.size());
-    download(from, rows, pool_, *queue_);
+    download(from, rows, pool, queue);
     auto next = to.begin();
     for (Index h = 0; h < heads; ++h) {
       for (Index r = 0; r < from.rows(); ++r) {
@@ -393,28 +313,6 @@ void CudaAttention::fetch_states(const AttentionArgs& args, const AttentionSeque
   };
   fetch(args.q.row_range(s.first_row, s.T), args.H, s.stats->query_states);
   fetch(s.k, args.Hkv, s.stats->key_states);
-}
-
-// Starts the copy home on a stream of its own: the next kernels need not wait for it.
-void CudaAttention::send_statistics(std::vector<Piece> pieces, Index bytes) {
-  if (pieces.empty()) return;
-  pieces_ = std::move(pieces);
-  computed_.record(queue_->start());
-  computed_.hold_back(copies_);
-  check_cuda(cudaMemcpyAsync(arrived_.reserve(bytes), statistics_->data(), static_cast<std::size_t>(bytes),
-                             cudaMemcpyDeviceToHost, copies_),
-             "read statistics");
-  copied_.record(copies_);
-}
-
-void CudaAttention::settle() {
-  if (pieces_.empty()) return;
-  queue_->start();  // the card goes on meanwhile
-  copied_.wait();
-  for (const Piece& piece : pieces_) {
-    std::memcpy(piece.to, arrived_.reserve(0) + piece.offset, static_cast<std::size_t>(piece.bytes));
-  }
-  pieces_.clear();
 }
 
 }  // namespace buoy::cuda

@@ -5,26 +5,28 @@
 #include <vector>
 
 #include "buoy/compute/attention.h"
+#include "buoy/compute/cuda/answers.h"
 #include "buoy/compute/cuda/attention_params.h"
-#include "buoy/compute/cuda/memory.h"
 
 namespace buoy::cuda {
+
+// Rows that are looked at closely are rounded up to this: steps of a generation that differ a little are the
+// same work.
+inline constexpr int kRowStep = 32;
+
+// Fills query_states and key_states, head by head. Waits for them.
+void fetch_states(const AttentionArgs& args, const AttentionSequence& s, Pool& pool, Queue& queue);
 
 // One caller at a time.
 class CudaAttention {
  public:
   CudaAttention(const Device& device, std::shared_ptr<Queue> queue, Pool& pool)
-      : device_(device), queue_(std::move(queue)), pool_(pool) {}
+      : device_(device), queue_(std::move(queue)), pool_(pool), post_(queue_, pool) {}
 
   void run(const AttentionArgs& args, const Tensor& out);
-  void settle();
+  void settle() { post_.settle(); }
 
  private:
-  // An array of the answer: where it lies in the block on the card and where it belongs.
-  struct Piece {
-    Index offset, bytes;
-    void* to;
-  };
   struct Plan;
 
   static std::size_t number_of(const AttentionArgs& args, const AttentionSequence& s);
@@ -35,18 +37,13 @@ class CudaAttention {
   void place(Plan& plan);
   void run_passes(const AttentionView& view, const Plan& plan);
   void fetch_matrix(AttentionView view, const AttentionSequence& s, SequenceView whole);
-  void fetch_states(const AttentionArgs& args, const AttentionSequence& s);
-  void send_statistics(std::vector<Piece> pieces, Index bytes);
 
   Device device_;
   std::shared_ptr<Queue> queue_;
-  Stream copies_, aside_{Stream::Priority::kHigh};
-  Event computed_, copied_, begun_, attended_, measured_;
+  Stream aside_{Stream::Priority::kHigh};
+  Event begun_, attended_, measured_;
   Pool& pool_;
-  std::shared_ptr<Buffer> statistics_;  // on the card, used again by every layer
-  Index statistics_capacity_ = 0;
-  PinnedMemory arrived_;
-  std::vector<Piece> pieces_;  // of the call that is not settled yet
+  AnswerPost post_;
 };
 
 }  // namespace buoy::cuda

@@ -3,6 +3,7 @@
 #include "buoy/compute/backend.h"
 #include "buoy/compute/cuda/cuda_attention.h"
 #include "buoy/compute/cuda/cuda_experts.h"
+#include "buoy/compute/cuda/cuda_ssd.h"
 #include "buoy/compute/cuda/gemm.h"
 #include "buoy/compute/cuda/memory.h"
 #include "buoy/compute/cuda/row_kernels.h"
@@ -199,7 +200,17 @@ class CudaBackend : public Backend {
   }
 
   void attention(const AttentionArgs& args, const Tensor& out) override { attention_.run(args, out); }
-  void settle() override { attention_.settle(); }
+  void convolve(const Tensor& x, const Convolution& convolution, std::span<const Index> lengths,
+                const Tensor& out) override {
+    ssd_.convolve(x, convolution, lengths, out);
+  }
+  void ssd(const SsdArgs& args, const Tensor& out) override {
+    ssd_fits(args.n, args.P) ? ssd_.run(args, out) : Backend::ssd(args, out);  // else by way of the host
+  }
+  void settle() override {
+    attention_.settle();
+    ssd_.settle();
+  }
 
   void guide(const Tensor& conditional, const Tensor& unconditional, float scale) override {
     queue_->add(guide_rows, {.conditional = conditional.row<float>(0),
@@ -292,6 +303,7 @@ class CudaBackend : public Backend {
   WeightLoader loader_{queue_};
   Gemms gemms_{queue_, pool_};
   CudaAttention attention_{device_, queue_, pool_};
+  CudaSsd ssd_{queue_, pool_};
   CudaExperts experts_{device_, queue_, pool_};
   Event theirs_, ours_;  // between our stream and another library's
 };
