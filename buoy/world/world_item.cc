@@ -216,7 +216,7 @@ std::vector<Passage> surroundings(const Scene& scene, const ItemSettings& s, con
   if (records > 0) {
     for (Index i = 0; i < count; ++i) {
       Draws draws = stream(s, item.index, kYearStream, i);
-      const Index step = year_step(s.level);
+      const Index step = year_step(s.level, records + 1);
       const Index any = kFirstRecord + draws.below((kLastRecord - kFirstRecord + 1) / step) * step;
       date(made[static_cast<std::size_t>(i)],
            i < records ? scene.asked.years[static_cast<std::size_t>(i) + 1] : any);
@@ -269,7 +269,7 @@ WorldItem make_item(const World& known, const ItemSettings& settings, Index inde
   if (item.task == WorldTask::kList && item.world == WorldKind::kNovel) gather(novel, length, draws);
   Asked asked = item.task < WorldTask::kChain
                     ? ask(world, item.task, draws)
-                    : ask_several(world, item.task, length, year_step(settings.level), draws);
+                    : ask_several(world, item.task, length, year_step(settings.level, length), draws);
   const Brevity brevity = settings.level == Level::kHard ? Brevity::kShort : Brevity::kUsual;
   if (settings.passages > 0) add_passages({world, asked, brevity}, settings, item);
   item.question = std::move(asked.question);

@@ -61,8 +61,9 @@ Index length_of(WorldTask task, const ItemSettings& settings);
 // How many gold passages an item of the task has; every needed fact stands in one of its own.
 Index gold_count(WorldTask task, const ItemSettings& settings);
 
-// The steps between years of records: 10 at the easy level, where the first digits decide, then 5, then 1.
-Index year_step(Level level);
+// The steps between years of records: 50 at the easy level, where four years occur and their order can be
+// learnt by heart, then 20, then 1; smaller where so many records would not find twice as many years.
+Index year_step(Level level, Index records);
 
 struct Passage {
   std::string title;  // the entity's name; empty for noise

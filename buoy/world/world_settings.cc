@@ -4,6 +4,7 @@
 
 #include "buoy/base/error.h"
 #include "buoy/world/world_item.h"
+#include "buoy/world/world_question.h"
 
 namespace buoy {
 namespace {
@@ -21,7 +22,7 @@ constexpr std::array<std::string_view, 4> kLevels = {"none", "easy", "middle", "
 struct LevelDials {
   Index passages, near_misses, year_step;
 };
-constexpr LevelDials kDials[] = {{5, 0, 10}, {5, 0, 10}, {15, 3, 5}, {40, 10, 1}};
+constexpr LevelDials kDials[] = {{5, 0, 50}, {5, 0, 50}, {15, 3, 20}, {40, 10, 1}};
 
 struct Lengths {
   std::array<Index, 4> at;  // none, easy, middle, hard
@@ -29,7 +30,7 @@ struct Lengths {
 };
 constexpr Lengths kTaskLengths[kWorldTasks] = {
     {{1, 1, 1, 1}, 1, 1}, {{1, 1, 1, 1}, 1, 1}, {{1, 1, 1, 1}, 1, 1}, {{1, 1, 1, 1}, 1, 1},
-    {{2, 2, 2, 2}, 2, 2}, {{2, 2, 3, 4}, 2, 4}, {{3, 3, 5, 8}, 2, 8}, {{2, 2, 3, 4}, 2, 4},
+    {{2, 2, 2, 2}, 2, 2}, {{2, 2, 3, 4}, 2, 4}, {{2, 2, 3, 8}, 2, 8}, {{2, 2, 3, 4}, 2, 4},
     {{2, 2, 3, 5}, 2, 8}, {{2, 2, 3, 5}, 2, 8}};
 
 bool is_dated(WorldTask task) {
@@ -111,8 +112,9 @@ Index gold_count(WorldTask task, const ItemSettings& settings) {
   return is_dated(task) ? 1 : length_of(task, settings);
 }
 
-Index year_step(Level level) {
-  return kDials[static_cast<std::size_t>(level)].year_step;
+Index year_step(Level level, Index records) {
+  constexpr Index kYears = kLastRecord - kFirstRecord + 1;
+  return std::min(kDials[static_cast<std::size_t>(level)].year_step, kYears / (2 * records));
 }
 
 void check_settings(const ItemSettings& s) {
