@@ -6,7 +6,8 @@
     python3 bench/compare.py --torch python3 --threads 1 --instructions avx2
 
 `--torch` is the command of a Python that has PyTorch, `--llama` that of llama.cpp's llama-bench; without them only Buoy is measured.
-`--instructions avx2` holds Buoy and PyTorch back where there is AVX-512 too; llama.cpp has no such switch, its command must do so.
+`--instructions avx2` holds Buoy and PyTorch back where there is AVX-512 too; llama.cpp has no such switch, its command must do so. `avx512` keeps Buoy from AMX, which PyTorch
+does not use in float32.
 Needs NumPy (to make checkpoints). A round runs every program once, each a few passes; times are the medians of
 a round's passes, ratios are taken within a round, and the table has the median round and, in brackets, the least and the greatest. Beside the
 clock on the wall stands the processor's time of all threads, which other work on the machine lengthens less.
@@ -31,7 +32,7 @@ SLOW = 10  # GFLOP/s of a core: any tuned BLAS is above it on a processor with A
 def environment(a):
     """OpenBLAS and PyTorch choose kernels by the processor; both can be told, and OpenBLAS's own choice is poor on new ones. It also has threads of
     its own, which wait by spinning: those that PyTorch is not to use cost it several times the time."""
-    wide = a.instructions == "best" and " avx512f " in pathlib.Path("/proc/cpuinfo").read_text()
+    wide = a.instructions != "avx2" and " avx512f " in pathlib.Path("/proc/cpuinfo").read_text()
     chosen = {"OPENBLAS_CORETYPE": "SkylakeX" if wide else "Haswell"}
     if a.threads:
         chosen |= {"OPENBLAS_NUM_THREADS": str(a.threads), "OMP_NUM_THREADS": str(a.threads)}
@@ -174,7 +175,7 @@ def main():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--repeat", type=int, default=10, help="passes of the small model a program and round (default 10)")
     p.add_argument("--threads", type=int, default=0, help="0: all")
-    p.add_argument("--instructions", choices=("best", "avx2"), default="best")
+    p.add_argument("--instructions", choices=("best", "avx512", "avx2"), default="best")
     p.add_argument("--only", choices=("mini", "large", "memory", "start"), help="one part")
     p.add_argument("--scratch", default=tempfile.gettempdir(), help="where checkpoints go (3 GiB); the commands must see it under this path")
     a = p.parse_args()

@@ -49,7 +49,7 @@ def main():
     p.add_argument("--rounds", type=int, default=2)
     p.add_argument("--repeat", type=int, default=2)
     p.add_argument("--threads", type=int, default=1)
-    p.add_argument("--instructions", choices=("best", "avx2"), default="best")
+    p.add_argument("--instructions", choices=("best", "avx512", "avx2"), default="best")
     p.add_argument("--scratch", default=tempfile.gettempdir(), help="where the random checkpoints go (18 MB)")
     a = p.parse_args()
     for kind in ("ssm", "mdm"):

@@ -65,9 +65,10 @@ struct BenchSettings {
 
 void run(const BenchSettings& settings) {
   const auto& [directory, record, instructions, tokens, threads, repeat] = settings;
-  const auto backend =
-      make_cpu_backend({.threads = threads == 0 ? available_threads() : threads,
-                        .instructions = instructions == "avx2" ? Instructions::kAvx2 : Instructions::kBest});
+  const auto backend = make_cpu_backend({.threads = threads == 0 ? available_threads() : threads,
+                                         .instructions = instructions == "avx2"     ? Instructions::kAvx2
+                                                         : instructions == "avx512" ? Instructions::kAvx512
+                                                                                    : Instructions::kBest});
   const Transformer model(directory, *backend, {});
   std::vector<TokenId> ids;
   for (Index i = 0; i < tokens; ++i) {
@@ -119,7 +120,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"none", "columns", "all"}))
       ->capture_default_str();
   app.add_option("--instructions", settings.instructions, "best, or avx2 where there is AVX-512 too")
-      ->check(CLI::IsMember({"best", "avx2"}))
+      ->check(CLI::IsMember({"best", "avx512", "avx2"}))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {

@@ -117,14 +117,14 @@ class Backend {
 // Plain loops with sums in double precision: the oracle the other backends are tested against.
 std::unique_ptr<Backend> make_reference_backend();
 
-// bf16 and f16 weights are turned into float32 either once, at load (4 bytes a weight in memory, fastest), or
-// block by block each time they are used (nothing kept, slower for few rows). The results are the same to the
-// bit.
+// bf16 and f16 weights are made ready either once, at load (4 bytes a weight in memory, 2 of bf16 where there
+// is AMX; fastest), or block by block each time they are used (nothing kept, slower for few rows). The
+// results are the same to the bit.
 enum class Widen { kOnce, kAsUsed };
 
-// Instruction sets: the best this machine has, or at most AVX2 (so that tests can stand in for smaller
-// machines).
-enum class Instructions { kBest, kAvx2 };
+// Instruction sets: the best this machine has, or at most AVX-512 or AVX2 (so that tests can stand in for
+// smaller machines).
+enum class Instructions { kBest, kAvx512, kAvx2 };
 
 struct CpuOptions {
   int threads = 1;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "buoy/compute/host_memory.h"
 #include "buoy/compute/testing.h"
 
 namespace buoy {
@@ -376,22 +377,67 @@ TEST(Summarize, GivesTheClosedFormOfAKnownRow) {
   }
 }
 
-TEST(Instructions, Avx2GivesTheSameAnswersWithinTolerance) {
+// Of every type of weights: bf16 and f16 take AMX's tiles where there are any, float32 never does.
+TEST(Instructions, AllSetsGiveTheSameAnswersWithinTolerance) {
   if (!has_cpu_backend()) GTEST_SKIP() << "this build has no cpu backend";
-  const auto small = make_cpu_backend({.threads = 2, .instructions = Instructions::kAvx2});
   const auto oracle = make_reference_backend();
-  const HostWeight w(random_floats(100 * 300, 1), {100, 300}, DType::kBf16);
-  std::vector<std::vector<float>> results;
-  for (Backend* b : {small.get(), oracle.get()}) {
-    const auto linear = b->make_linear({{w.view}}, {});
-    const Tensor y = b->allocate(70, 100), x = upload(*b, 70, 300, random_floats(70 * 300, 2));
-    b->linear(x, *linear, Store::kOverwrite, y);
-    const Tensor one = b->allocate(1, 100);
-    b->linear(x.row_range(69, 1), *linear, Store::kOverwrite, one);
-    results.push_back(download(*b, y));
-    EXPECT_TRUE(std::ranges::equal(download(*b, one), std::span(results.back()).last(100)));
+  for (const Instructions set : {Instructions::kBest, Instructions::kAvx512, Instructions::kAvx2}) {
+    const auto backend = make_cpu_backend({.threads = 2, .instructions = set});
+    for (const DType type : {DType::kBf16, DType::kF16, DType::kF32}) {
+      SCOPED_TRACE(fmt::format("set {}, type {}", static_cast<int>(set), static_cast<int>(type)));
+      const HostWeight w(random_floats(100 * 300, 1), {100, 300}, type);
+      std::vector<std::vector<float>> results;
+      for (Backend* b : {backend.get(), oracle.get()}) {
+        const auto linear = b->make_linear({{w.view}}, {});
+        const Tensor y = b->allocate(70, 100), x = upload(*b, 70, 300, random_floats(70 * 300, 2));
+        b->linear(x, *linear, Store::kOverwrite, y);
+        results.push_back(download(*b, y));
+      }
+      expect_close(results[0], results[1], "product");
+    }
   }
-  expect_close(results[0], results[1], "avx2");
+}
+
+// In tiles of any number of rows, and at their edges.
+TEST(Instructions, ARowsBitsDependOnNothingBesideIt) {
+  if (!has_cpu_backend()) GTEST_SKIP() << "this build has no cpu backend";
+  for (const DType type : {DType::kBf16, DType::kF16}) {
+    for (const auto& [K, n] : {std::pair<Index, Index>{1, 1}, {33, 31}, {192, 64}, {300, 130}}) {
+      const auto backend = make_cpu_backend({.threads = 1});
+      const HostWeight w(random_floats(n * K, 1), {n, K}, type);
+      const auto linear = backend->make_linear({{w.view}}, {});
+      const Tensor x = upload(*backend, 70, K, random_floats(70 * K, 2)), y = backend->allocate(70, n);
+      backend->linear(x, *linear, Store::kOverwrite, y);
+      const std::vector<float> all = download(*backend, y);
+      for (const Index rows : {1, 2, 15, 16, 17, 31, 32, 33, 69}) {
+        const Tensor last = backend->allocate(rows, n);
+        backend->linear(x.row_range(70 - rows, rows), *linear, Store::kOverwrite, last);
+        const std::span<const float> want = std::span(all).last(static_cast<std::size_t>(rows * n));
+        EXPECT_TRUE(std::ranges::equal(download(*backend, last), want)) << K << " " << n << " " << rows;
+      }
+    }
+  }
+}
+
+// What AMX splits is put together again: numbers with all of a float32's digits, against weights of all of a
+// f16's.
+TEST(Instructions, NoDigitOfARowOrAWeightIsLost) {
+  if (!has_cpu_backend()) GTEST_SKIP() << "this build has no cpu backend";
+  const auto backend = make_cpu_backend({.threads = 1});
+  for (const DType type : {DType::kBf16, DType::kF16}) {
+    const HostWeight w(random_floats(64, 3), {64, 1}, type);
+    const std::vector<float> x = random_floats(32, 4);
+    std::vector<float> weights(64);
+    widen(w.bytes.data(), type, 64, weights.data());
+    const auto linear = backend->make_linear({{w.view}}, {});
+    const Tensor y = backend->allocate(32, 64);
+    backend->linear(upload(*backend, 32, 1, x), *linear, Store::kOverwrite, y);
+    const std::vector<float> got = download(*backend, y);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double want = double{x[i / 64]} * weights[i % 64];
+      EXPECT_NEAR(got[i], want, 2.5e-7 * std::abs(want)) << i;  // sums of parts are rounded, to 2^-24 each
+    }
+  }
 }
 
 }  // namespace

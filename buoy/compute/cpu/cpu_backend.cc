@@ -9,6 +9,7 @@
 #include "buoy/compute/cpu/cpu_linear.h"
 #include "buoy/compute/cpu/cpu_ssd.h"
 #include "buoy/compute/cpu/kernels.h"
+#include "buoy/compute/cpu/tile_matmul.h"
 #include "buoy/compute/host_memory.h"
 #include "buoy/compute/logits.h"
 
@@ -28,6 +29,7 @@ class CpuBackend : public Backend {
         pool_(options.threads),
         attention_(pool_),
         ssd_(pool_),
+        matmuls_(options.instructions),
         scratch_(static_cast<std::size_t>(pool_.size())) {
     limit_instructions(options.instructions);
   }
@@ -241,7 +243,7 @@ class CpuBackend : public Backend {
   // One tile of working memory per thread.
   std::vector<Tensor> tiles(Index cols) {
     std::vector<Tensor> made;
-    for (int t = 0; t < pool_.size(); ++t) made.push_back(memory_.allocate(TileMatmul::kRows, cols));
+    for (int t = 0; t < pool_.size(); ++t) made.push_back(memory_.allocate(PanelMatmul::kRows, cols));
     return made;
   }
 
@@ -250,7 +252,7 @@ class CpuBackend : public Backend {
   template <class Body>
   void for_tiles(Index rows, const Body& body) {
     const Index share = (rows + pool_.size() - 1) / pool_.size(), rung = share > 16 ? 16 : 4;
-    const Index height = std::clamp<Index>((share + rung - 1) / rung * rung, rung, TileMatmul::kRows);
+    const Index height = std::clamp<Index>((share + rung - 1) / rung * rung, rung, PanelMatmul::kRows);
     pool_.run((rows + height - 1) / height, [&](Index task, int thread) {
       body(task * height, std::min(height, rows - task * height), static_cast<std::size_t>(thread));
     });
@@ -269,7 +271,7 @@ class CpuBackend : public Backend {
   ThreadPool pool_;
   CpuAttention attention_;
   CpuSsd ssd_;
-  TileMatmuls matmuls_;
+  PanelMatmuls matmuls_;
   std::vector<std::vector<std::byte>> scratch_;  // per thread, for projections
 };
 

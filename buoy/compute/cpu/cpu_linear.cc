@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "buoy/base/error.h"
+#include "buoy/compute/cpu/amx_matmul.h"
 #include "buoy/compute/cpu/kernels.h"
+#include "buoy/compute/cpu/tile_matmul.h"
 #include "buoy/compute/host_memory.h"
 
 namespace buoy {
@@ -23,6 +25,13 @@ Index panel_width(Index K, Index outputs) {
   return width;
 }
 
+// The same for AMX, which has no such habits: as wide as fits, since every panel splits the rows anew.
+Index amx_panel_width(Index K, Index outputs, int parts) {
+  const Index widest = std::max<Index>(64, (Index{1} << 19) / (K * parts) / 64 * 64);
+  const Index count = (outputs + widest - 1) / widest;
+  return (outputs / count + 63) / 64 * 64;
+}
+
 std::size_t round_up_64(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
@@ -34,14 +43,20 @@ std::byte* align_64(std::byte* p) {
 
 }  // namespace
 
-std::shared_ptr<const TileMatmul> TileMatmuls::get(Index K, Index n) {
-  auto& found = made_[{K, n}];
+int PanelMatmuls::amx_parts(DType weights) const {
+  const int parts = AmxMatmul::parts_of(weights);
+  return parts > 0 && instructions_ == Instructions::kBest && has_amx() ? parts : 0;
+}
+
+std::shared_ptr<const PanelMatmul> PanelMatmuls::get(Index K, Index n, int amx_parts) {
+  auto& found = made_[{K, n, amx_parts}];
+  if (!found && amx_parts > 0) found = std::make_shared<AmxMatmul>(K, n, amx_parts);
   if (!found) found = std::make_shared<TileMatmul>(K, n);
   return found;
 }
 
 CpuLinear::CpuLinear(std::span<const TensorView> weights, std::span<const TensorView> biases,
-                     Widen widen_mode, TileMatmuls& matmuls, ThreadPool& pool)
+                     Widen widen_mode, PanelMatmuls& matmuls, ThreadPool& pool)
     : K_(weights[0].shape[1]), parts_(weights.begin(), weights.end()) {
   for (const TensorView& part : weights) outputs_ += part.shape[0];
   for (const TensorView& part : biases) {
@@ -50,10 +65,12 @@ CpuLinear::CpuLinear(std::span<const TensorView> weights, std::span<const Tensor
     widen(part.bytes.data(), part.dtype, part.shape[0], bias_.data() + old);
   }
   check(bias_.empty() || std::ssize(bias_) == outputs_, "biases match the weights");
-  const Index width = panel_width(K_, outputs_);
+  int parts = matmuls.amx_parts(parts_[0].dtype);
+  for (const TensorView& part : parts_) parts = matmuls.amx_parts(part.dtype) == parts ? parts : 0;
+  const Index width = parts > 0 ? amx_panel_width(K_, outputs_, parts) : panel_width(K_, outputs_);
   for (Index first = 0; first < outputs_; first += width) {
     const Index n = std::min(width, outputs_ - first);
-    panels_.push_back({first, n, matmuls.get(K_, n), {}});
+    panels_.push_back({first, n, matmuls.get(K_, n, parts), {}});
   }
   if (widen_mode == Widen::kAsUsed) return;
   pool.run(std::ssize(panels_), [&](Index p, int) {
@@ -80,7 +97,7 @@ void CpuLinear::widen_rows(Index first, Index count, float* to) const {
 }
 
 std::size_t CpuLinear::scratch_bytes(const Panel& panel) const {
-  const auto tile = static_cast<std::size_t>(TileMatmul::kRows * panel.n) * sizeof(float);
+  const auto tile = static_cast<std::size_t>(PanelMatmul::kRows * panel.n) * sizeof(float);
   const auto rows = static_cast<std::size_t>(panel.n * K_) * sizeof(float);
   const std::size_t repack =
       panel.packed.empty() ? round_up_64(panel.matmul->packed_bytes()) + round_up_64(rows) : 0;
@@ -92,8 +109,8 @@ void CpuLinear::run_rows(const Panel& panel, const void* packed, const Tensor& x
   auto* tile = reinterpret_cast<float*>(scratch + round_up_64(panel.matmul->scratch_bytes()));
   const float* bias = bias_.empty() ? nullptr : bias_.data() + panel.first;
   const bool in_place = store == Store::kOverwrite && bias == nullptr && panel.n == y.stride();
-  for (Index row = first; row < last; row += TileMatmul::kRows) {
-    const Index m = std::min(TileMatmul::kRows, last - row);
+  for (Index row = first; row < last; row += PanelMatmul::kRows) {
+    const Index m = std::min(PanelMatmul::kRows, last - row);
     panel.matmul->run(x.row<float>(row), m, packed, in_place ? y.row<float>(row) : tile, scratch);
     if (in_place) continue;
     for (Index r = 0; r < m; ++r) {
@@ -113,19 +130,20 @@ void CpuLinear::run(const Tensor& x, Store store, const Tensor& y, ThreadPool& p
         "linear shapes fit");
   const bool repack = panels_[0].packed.empty();
   // Packed panels are cut by rows too; a panel that has to be packed first is packed once, for all rows.
-  const Index cuts = repack ? 1 : std::max<Index>(1, (x.rows() + TileMatmul::kRows - 1) / TileMatmul::kRows);
+  const Index cuts =
+      repack ? 1 : std::max<Index>(1, (x.rows() + PanelMatmul::kRows - 1) / PanelMatmul::kRows);
   pool.run(std::ssize(panels_) * cuts, [&](Index task, int thread) {
     const Panel& panel = panels_[static_cast<std::size_t>(task / cuts)];
     std::vector<std::byte>& mine = scratch[static_cast<std::size_t>(thread)];
     mine.resize(std::max(mine.size(), scratch_bytes(panel)));
     std::byte* base = align_64(mine.data());
     if (!repack) {
-      const Index first = task % cuts * TileMatmul::kRows;
-      run_rows(panel, panel.packed.row<std::byte>(0), x, first, std::min(x.rows(), first + TileMatmul::kRows),
-               store, y, base);
+      const Index first = task % cuts * PanelMatmul::kRows;
+      run_rows(panel, panel.packed.row<std::byte>(0), x, first,
+               std::min(x.rows(), first + PanelMatmul::kRows), store, y, base);
       return;
     }
-    const auto tile = static_cast<std::size_t>(TileMatmul::kRows * panel.n) * sizeof(float);
+    const auto tile = static_cast<std::size_t>(PanelMatmul::kRows * panel.n) * sizeof(float);
     std::byte* packed = base + round_up_64(panel.matmul->scratch_bytes()) + round_up_64(tile);
     auto* rows = reinterpret_cast<float*>(packed + round_up_64(panel.matmul->packed_bytes()));
     widen_rows(panel.first, panel.n, rows);

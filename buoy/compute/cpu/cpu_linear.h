@@ -3,28 +3,33 @@
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "buoy/base/thread_pool.h"
 #include "buoy/compute/backend.h"
-#include "buoy/compute/cpu/tile_matmul.h"
+#include "buoy/compute/cpu/panel_matmul.h"
 
 namespace buoy {
 
-// Tile matmuls by shape, shared by all projections of a backend.
-class TileMatmuls {
+// Products by shape and type of weights, shared by all projections of a backend.
+class PanelMatmuls {
  public:
-  std::shared_ptr<const TileMatmul> get(Index K, Index n);
+  explicit PanelMatmuls(Instructions instructions) : instructions_(instructions) {}
+  // How many bf16 a weight of this type is split into for AMX; 0: it goes to oneDNN, in float32.
+  int amx_parts(DType weights) const;
+  std::shared_ptr<const PanelMatmul> get(Index K, Index n, int amx_parts);
 
  private:
-  std::map<std::pair<Index, Index>, std::shared_ptr<const TileMatmul>> made_;
+  Instructions instructions_;
+  std::map<std::tuple<Index, Index, int>, std::shared_ptr<const PanelMatmul>> made_;
 };
 
 class CpuLinear : public Linear {
  public:
   // Packs at once for Widen::kOnce; for kAsUsed keeps the views and packs a panel whenever it is used.
   CpuLinear(std::span<const TensorView> weights, std::span<const TensorView> biases, Widen widen,
-            TileMatmuls& matmuls, ThreadPool& pool);
+            PanelMatmuls& matmuls, ThreadPool& pool);
 
   Index inputs() const override { return K_; }
   Index outputs() const override { return outputs_; }
@@ -42,7 +47,7 @@ class CpuLinear : public Linear {
  private:
   struct Panel {
     Index first, n;  // outputs [first, first + n)
-    std::shared_ptr<const TileMatmul> matmul;
+    std::shared_ptr<const PanelMatmul> matmul;
     Tensor packed;  // empty for kAsUsed
   };
   void widen_rows(Index first, Index count, float* to) const;

@@ -62,7 +62,7 @@ void limit_instructions(Instructions instructions) {
 #endif
 }
 
-TileMatmul::TileMatmul(Index K, Index n) : K_(K), n_(n) {
+TileMatmul::TileMatmul(Index K, Index n) : PanelMatmul(K, n) {
   stay_on_this_thread();
   memory::desc b({K, n}, kF32, memory::format_tag::any);
   for (const Index rows : kLadder) {
