@@ -121,25 +121,25 @@ def compare_mini(a):
 
 
 def compare_large(a):
-    large = pathlib.Path(a.scratch) / "buoy-random-374m"
-    if not (large / "model.safetensors").exists():
-        subprocess.run([sys.executable, str(HERE / "make_checkpoint.py"), str(large)], check=True, stdout=sys.stderr)
-    jobs = {"plain": lambda: buoy(a, large, 512, "none", 3)}
-    if a.torch:
-        jobs["sdpa"] = lambda: torch(a, large, 512, "sdpa", 3)
-    if a.llama:
-        gguf = large / "model.gguf"
-        if not gguf.exists():
-            subprocess.run([sys.executable, str(HERE / "make_gguf.py"), str(large), str(gguf)], check=True, stdout=sys.stderr)
-        jobs["llama"] = lambda: llama(a, gguf, 512, 3)
-    made = rounds_of(a, jobs)
-    if a.torch:
-        compare("374M random LLaDA, N = 512, float32: plain; PyTorch sdpa", made["plain"], made["sdpa"])
-    if a.llama:
-        compare("374M random LLaDA, N = 512, float32: plain; llama.cpp, one row's logits", made["plain"], made["llama"])
-    if len(jobs) == 1:
-        print(f"| 374M random LLaDA, N = 512, float32: plain | {statistics.median(r['wall'] for r in made['plain']):.0f} ms | | | "
-              f"{statistics.median(r['cpu'] for r in made['plain']):.0f} ms | | |", flush=True)
+    """In both types that weights come in: bf16, as public checkpoints are, may take other units. All compute in float32."""
+    for dtype in ("bfloat16", "float32"):
+        name, large = f"374M random LLaDA, weights in {dtype}, N = 512", pathlib.Path(a.scratch) / f"buoy-random-374m-{dtype}"
+        if not (large / "model.safetensors").exists():
+            subprocess.run([sys.executable, str(HERE / "make_checkpoint.py"), str(large), "--dtype", dtype], check=True, stdout=sys.stderr)
+        jobs = {"plain": lambda: buoy(a, large, 512, "none", 3), "columns": lambda: buoy(a, large, 512, "columns", 3)}
+        if a.torch:
+            jobs["sdpa"] = lambda: torch(a, large, 512, "sdpa", 3)
+        if a.llama:
+            gguf = large / "model.gguf"
+            if not gguf.exists():
+                subprocess.run([sys.executable, str(HERE / "make_gguf.py"), str(large), str(gguf)], check=True, stdout=sys.stderr)
+            jobs["llama"] = lambda: llama(a, gguf, 512, 3)
+        made = rounds_of(a, jobs)
+        if a.torch:
+            compare(f"{name}: plain; PyTorch sdpa", made["plain"], made["sdpa"])
+        if a.llama:
+            compare(f"{name}: plain; llama.cpp, one row's logits", made["plain"], made["llama"])
+        compare(f"{name}: plain; with column sums", made["plain"], made["columns"])
 
 
 def measure_memory(a):

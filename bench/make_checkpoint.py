@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a random LLaDA checkpoint of a given shape (float32 safetensors), for benchmarks. Needs NumPy only."""
+"""Writes a random LLaDA checkpoint of a given shape (safetensors in float32 or bf16), for benchmarks. Needs NumPy only."""
 import argparse
 import json
 import pathlib
@@ -33,18 +33,19 @@ def main():
     p.add_argument("--vocabulary", type=int, default=32000)
     p.add_argument("--context", type=int, default=8192)
     p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     a = p.parse_args()
     out = pathlib.Path(a.directory)
     out.mkdir(parents=True, exist_ok=True)
     config = dict(model_type="llada", architectures=["LLaDAModelLM"], d_model=a.width, n_layers=a.layers,
                   n_heads=a.heads, n_kv_heads=a.heads, mlp_hidden_size=a.mlp, vocab_size=a.vocabulary,
                   embedding_size=a.vocabulary, max_sequence_length=a.context, mask_token_id=a.vocabulary - 1,
-                  eos_token_id=1, rms_norm_eps=1e-5, rope_theta=500000.0, weight_tying=False, torch_dtype="float32")
+                  eos_token_id=1, rms_norm_eps=1e-5, rope_theta=500000.0, weight_tying=False, torch_dtype=a.dtype)
     (out / "config.json").write_text(json.dumps(config, indent=1))
-    header, offset = {}, 0
+    header, offset, width = {}, 0, 4 if a.dtype == "float32" else 2
     for name, shape in tensors(a):
-        size = 4 * int(np.prod(shape))
-        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [offset, offset + size]}
+        size = width * int(np.prod(shape))
+        header[name] = {"dtype": "F32" if width == 4 else "BF16", "shape": list(shape), "data_offsets": [offset, offset + size]}
         offset += size
     blob = json.dumps(header).encode()
     blob += b" " * (-len(blob) % 8)
@@ -54,8 +55,9 @@ def main():
         for name, shape in tensors(a):
             values = random.standard_normal(shape, dtype=np.float32)
             scale = np.float32(1.0 if len(shape) == 1 else 0.02)
-            file.write((np.ones(shape, np.float32) if len(shape) == 1 else values * scale).tobytes())
-    print(f"{out}: {offset / 2**30:.2f} GiB, {offset // 4} parameters")
+            values = np.ones(shape, np.float32) if len(shape) == 1 else values * scale
+            file.write((values if width == 4 else (values.view(np.uint32) >> 16).astype(np.uint16)).tobytes())
+    print(f"{out}: {offset / 2**30:.2f} GiB, {offset // width} parameters")
 
 
 if __name__ == "__main__":
