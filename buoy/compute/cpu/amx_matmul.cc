@@ -24,6 +24,8 @@ namespace {
 // a block of 32×32.
 constexpr Index kTileRows = 16, kTileDepth = 32, kTileBytes = 1024, kStrip = 2 * kTileRows;
 constexpr int kParts = 3;  // of a float32
+// Tiles along K whose parts of 32 rows, 6 KiB each, stay in the nearest cache while all columns pass by.
+constexpr Index kStretch = 8;
 
 std::uint32_t bits_of(float x) {
   std::uint32_t bits;
@@ -55,38 +57,54 @@ struct alignas(64) TileConfig {
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// Rows of float32 as tiles of their parts: [K tile][part][row tile of two], rows and columns past the last
-// are 0.
-BUOY_USES_AMX void split_rows(const float* a, Index m, Index K, Index depth, std::byte* tiles) {
+// Columns [first, first + depth tiles) of m rows as tiles of their parts: [K tile][part][row tile of two], 0
+// past column K. Rows from m on are left as they are: they are summed by themselves, and nobody reads their
+// sums.
+BUOY_USES_AMX void split_rows(const float* a, Index m, Index K, Index first, Index depth, std::byte* tiles) {
   const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
-  for (Index r = 0; r < kStrip; ++r) {
-    std::byte* row = tiles + r / kTileRows * kTileBytes + r % kTileRows * 64;
-    for (Index k = 0; k < depth * kTileDepth; k += 16) {
-      const Index count = r < m ? std::clamp<Index>(K - k, 0, 16) : 0;
-      const auto mask = static_cast<__mmask16>((1u << count) - 1);
-      __m512 x = _mm512_maskz_loadu_ps(mask, a + std::min(r, m - 1) * K + std::min(k, K - 1));
-      std::byte* to = row + k / kTileDepth * kParts * 2 * kTileBytes + k % kTileDepth * 2;
+  alignas(64) std::uint16_t odd[32];  // the upper halves of two vectors
+  for (std::uint16_t i = 0; i < 32; ++i) odd[i] = static_cast<std::uint16_t>(2 * i + 1);
+  const __m512i order = _mm512_load_si512(odd);
+  for (Index k = first; k < first + depth * kTileDepth; k += kTileDepth, tiles += kParts * 2 * kTileBytes) {
+    const Index left = std::clamp<Index>(K - k, 0, kTileDepth);
+    const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << left) - 1);
+    for (Index r = 0; r < m; ++r) {  // row after row of a tile lies in line
+      const float* from = a + r * K + k;
+      std::byte* to = tiles + r * 64;
+      __m512 x = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from);
+      __m512 y = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), from + 16);
       for (int part = 0; part < kParts; ++part, to += 2 * kTileBytes) {
-        const __m512i high = _mm512_and_si512(_mm512_castps_si512(x), upper);
-        x = _mm512_sub_ps(x, _mm512_castsi512_ps(high));
-        // Masks of all ones: without a mask GCC 12 warns of its own header.
-        const __m512i shifted = _mm512_maskz_srli_epi32(0xffff, high, 16);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_maskz_cvtepi32_epi16(0xffff, shifted));
+        const __m512i x_high = _mm512_and_si512(_mm512_castps_si512(x), upper);
+        const __m512i y_high = _mm512_and_si512(_mm512_castps_si512(y), upper);
+        _mm512_store_si512(to, _mm512_permutex2var_epi16(x_high, order, y_high));
+        x = _mm512_sub_ps(x, _mm512_castsi512_ps(x_high));
+        y = _mm512_sub_ps(y, _mm512_castsi512_ps(y_high));
       }
     }
   }
 }
 
+enum class Sums { kFresh, kGoOn };
+
 // One block of 32 rows and 32 columns, or of 16 rows: every element is summed over K in the same order.
 // Products of parts that lie below the last bit of a float32 product are left out.
 template <int kRowTiles>
-BUOY_USES_AMX void multiply_strip(const std::byte* a, const std::byte* b, Index depth, int parts, float* c,
-                                  Index c_bytes) {
-  _tile_zero(0);
-  _tile_zero(1);
-  if constexpr (kRowTiles == 2) {
+BUOY_USES_AMX void multiply_strip(const std::byte* a, const std::byte* b, Index depth, int parts, Sums sums,
+                                  float* c, Index c_stride) {
+  const auto stride = static_cast<std::size_t>(c_stride) * sizeof(float);
+  float* lower = c + kTileRows * c_stride;
+  if (sums == Sums::kFresh) {
+    _tile_zero(0);
+    _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
+  } else {
+    _tile_loadd(0, c, stride);
+    _tile_loadd(1, c + kTileRows, stride);
+    if constexpr (kRowTiles == 2) {
+      _tile_loadd(2, lower, stride);
+      _tile_loadd(3, lower + kTileRows, stride);
+    }
   }
   for (Index k = 0; k < depth; ++k, a += kParts * 2 * kTileBytes) {
     for (int q = 0; q < parts; ++q, b += 2 * kTileBytes) {
@@ -105,38 +123,52 @@ BUOY_USES_AMX void multiply_strip(const std::byte* a, const std::byte* b, Index 
       }
     }
   }
-  const auto stride = static_cast<std::size_t>(c_bytes);
   _tile_stored(0, c, stride);
   _tile_stored(1, c + kTileRows, stride);
   if constexpr (kRowTiles == 2) {
-    float* lower = c + kTileRows * c_bytes / Index{sizeof(float)};
     _tile_stored(2, lower, stride);
     _tile_stored(3, lower + kTileRows, stride);
   }
 }
 
-BUOY_USES_AMX void multiply(const float* a, Index m, Index K, Index n, Index depth, Index strips, int parts,
-                            const std::byte* b, float* c, std::byte* scratch) {
+struct Shape {
+  Index K, n, depth, strips;
+  int parts;
+};
+
+// `sums` [strips, 32, 32] take what cannot go to c at once: blocks at the edges, and all where K has several
+// stretches.
+BUOY_USES_AMX void multiply(const float* a, Index m, const Shape& shape, const std::byte* b, float* c,
+                            float* sums, std::byte* tiles) {
+  const auto& [K, n, depth, strips, parts] = shape;
   const TileConfig config;
   _tile_loadconfig(&config);
-  auto* block = reinterpret_cast<float*>(scratch);  // [32, 32] for what is not whole
-  std::byte* tiles = scratch + kStrip * kStrip * Index{sizeof(float)};
   for (Index first = 0; first < m; first += kStrip) {
     const Index rows = std::min(kStrip, m - first);
-    split_rows(a + first * K, rows, K, depth, tiles);
-    for (Index s = 0; s < strips; ++s) {
-      const std::byte* panel = b + s * depth * parts * 2 * kTileBytes;
-      const Index columns = std::min(kStrip, n - s * kStrip);
-      float* to = c + first * n + s * kStrip;
-      const bool whole = columns == kStrip && rows % kTileRows == 0;
-      float* target = whole ? to : block;
-      const Index bytes = (whole ? n : kStrip) * Index{sizeof(float)};
-      if (rows > kTileRows) {
-        multiply_strip<2>(tiles, panel, depth, parts, target, bytes);
-      } else {
-        multiply_strip<1>(tiles, panel, depth, parts, target, bytes);
+    const auto goes_to_c = [&](Index s) {
+      return depth <= kStretch && rows % kTileRows == 0 && (s + 1) * kStrip <= n;
+    };
+    for (Index k = 0; k < depth; k += kStretch) {
+      const Index stretch = std::min(kStretch, depth - k);
+      split_rows(a + first * K, rows, K, k * kTileDepth, stretch, tiles);
+      for (Index s = 0; s < strips; ++s) {
+        const std::byte* panel = b + (s * depth + k) * parts * 2 * kTileBytes;
+        float* to = goes_to_c(s) ? c + first * n + s * kStrip : sums + s * kStrip * kStrip;
+        const Index stride = goes_to_c(s) ? n : kStrip;
+        const Sums start = k == 0 ? Sums::kFresh : Sums::kGoOn;
+        if (rows > kTileRows) {
+          multiply_strip<2>(tiles, panel, stretch, parts, start, to, stride);
+        } else {
+          multiply_strip<1>(tiles, panel, stretch, parts, start, to, stride);
+        }
       }
-      for (Index r = 0; !whole && r < rows; ++r) std::copy_n(block + r * kStrip, columns, to + r * n);
+    }
+    for (Index s = 0; s < strips; ++s) {
+      if (goes_to_c(s)) continue;
+      const float* from = sums + s * kStrip * kStrip;
+      for (Index r = 0; r < rows; ++r) {
+        std::copy_n(from + r * kStrip, std::min(kStrip, n - s * kStrip), c + (first + r) * n + s * kStrip);
+      }
     }
   }
   _tile_release();
@@ -180,8 +212,9 @@ bool has_amx() {
 }
 
 void AmxMatmul::run(const float* a, Index m, const void* packed, float* c, void* scratch) const {
-  multiply(a, m, K_, n_, depth_, strips_, parts_, static_cast<const std::byte*>(packed), c,
-           static_cast<std::byte*>(scratch));
+  auto* sums = static_cast<float*>(scratch);
+  multiply(a, m, {K_, n_, depth_, strips_, parts_}, static_cast<const std::byte*>(packed), c, sums,
+           reinterpret_cast<std::byte*>(sums + strips_ * kStrip * kStrip));
 }
 
 #else
@@ -211,7 +244,8 @@ std::size_t AmxMatmul::packed_bytes() const {
 }
 
 std::size_t AmxMatmul::scratch_bytes() const {
-  return static_cast<std::size_t>(kStrip * kStrip * Index{sizeof(float)} + depth_ * kParts * 2 * kTileBytes);
+  return static_cast<std::size_t>(strips_ * kStrip * kStrip * Index{sizeof(float)} +
+                                  std::min(kStretch, depth_) * kParts * 2 * kTileBytes);
 }
 
 // [strip][K tile][part][tile of two][pair of K][column][of the pair].
