@@ -98,6 +98,9 @@ expect 2 "llada3" inspect -m "$work/m" --family llada3
 expect 1 'unknown architecture "BlockwiseNovelForCausalLM"' inspect -m "$goldens/trap-llama-unknown"
 fresh; sed -i 's/"LLaDAModelLM"//; s/"llada"/"gpt2"/' "$work/m/config.json"; expect 1 'unknown model_type "gpt2"; known: llada, Dream' inspect -m "$work/m"
 expect 0 '7 checks, 0 failed' verify -m "$goldens/open-dcoder" --golden "$goldens/open-dcoder/golden.npz" --family open-dcoder
+expect 0 '"family":"open-dcoder"' generate -m "$goldens/open-dcoder" --family open-dcoder --ids 5,6 --gen-length 4 --alg entropy --json
+expect 0 'family +\[\]' forward -m "$goldens/open-dcoder" --family open-dcoder --ids 5,6 -o "$work/told.npz"
+expect 0 'family +given: what the model was told to be' verify -m "$goldens/open-dcoder" --family open-dcoder --golden "$work/told.npz"
 expect 0 'read as Open-dCoder, as told' verify -m "$goldens/open-dcoder" --golden "$goldens/open-dcoder/golden.npz" --family open-dcoder
 expect 0 'mask +blocks of 4' inspect -m "$goldens/sdar"
 expect 0 'experts +16 of width 20, 4 a token, and a shared one of 20, from 2 of 4 groups; 1 of 3 layers without' inspect -m "$goldens/llada2-moe"

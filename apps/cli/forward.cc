@@ -45,6 +45,7 @@ void forward_command(const ForwardFlags& options) {
   arrays["logits"] = NpyArray::of(values, {T, c.V});
   if (options.capture.attentions) arrays["attentions"] = NpyArray::of(tap.attentions, {c.L, c.H, T, T});
   if (options.capture.hidden) arrays["hidden"] = NpyArray::of(tap.hidden_states, {c.L + 1, T, c.E});
+  if (c.told_family) arrays["family"] = NpyArray::of_text({std::string(c.family->key)}, {});
   write_npz(options.output, arrays);
   for (const auto& [name, array] : arrays) {
     std::fprintf(stderr, "%-12s %s\n", name.c_str(), to_string(array.shape).c_str());
@@ -62,7 +63,8 @@ void add_forward(Command& command) {
   verb.flag("--attentions", &options->capture.attentions, "Add attentions [L,H,T,T]");
   verb.flag("--hidden", &options->capture.hidden, "Add hidden [L+1,T,E]; the last one after the final norm");
   verb.footer(
-      "The file holds input_ids [T], logits [T,V] and what the flags add; numpy.load opens it.\n\n"
+      "The file holds input_ids [T], logits [T,V] and what the flags add (with --family, what it said);\n"
+      "numpy.load opens it.\n\n"
       "Examples:\n"
       "  buoy forward --ids 0,17,25,2,2 -o out.npz\n"
       "  buoy forward --prompt \"Question: Where was Ada born?\" --attentions -o out.npz\n"

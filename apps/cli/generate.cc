@@ -47,6 +47,7 @@ void print_json(const Generation& made, const Prompt& prompt, const ModelConfig&
   json["confidence"] = made.confidence;
   if (prompt.tokenizer) json["text"] = answer_text(*prompt.tokenizer, config, made.generated());
   if (history != nullptr) json["history"] = *history;
+  if (config.told_family) json["family"] = config.family->key;
   if (cache_of(sampler, config) != CacheKind::kNone) {
     json["cache"] = name_of(sampler.cache);
     json["approximate"] = true;

@@ -52,13 +52,14 @@ bool ApproximateCache::computes_all(Index pass) const {
 }
 
 // A token's row is computed once more after it was written, and so long as what it writes itself is not there
-// or new.
+// or new. The last row writes nothing then: it goes with the one before it, as dKV-Cache's "un_right" has it.
 void ApproximateCache::plan_delayed(std::span<const TokenId> tokens, std::span<const Index> committed) {
   for (Index p = 0; p < length_; ++p) wanted_[at(p)] = tokens[at(p)] == mask_;
   for (const Index p : committed) {
     wanted_[at(p)] = 1;
     if (p >= shift_) wanted_[at(p - shift_)] = 1;
   }
+  if (shift_ > 0 && length_ > 1 && wanted_[at(length_ - 2)] != 0) wanted_[at(length_ - 1)] = 1;
 }
 
 std::span<const Index> ApproximateCache::plan(std::span<const TokenId> tokens, const BlockPlace& place,

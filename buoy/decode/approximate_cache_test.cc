@@ -80,6 +80,14 @@ TEST(CachePlan, OfADelayedCacheKeepsTheRowsThatWrite) {
   EXPECT_EQ(rows[4], (Rows{3, 4, 5, 6, 7})) << "7 is new: row 6 once more";
 }
 
+// The last row writes nothing; dKV-Cache computes it as long as the one before it.
+TEST(CachePlan, OfADelayedCacheComputesTheLastRowWithTheOneBeforeIt) {
+  const auto rows = planned("Dream", {.kind = CacheKind::kDelayed, .refresh = 0}, {7, 2, 3, 6, 5, 4}, 6);
+  EXPECT_EQ(rows[2], (Rows{1, 2, 3, 4, 5, 6, 7})) << "7 is there for a pass, 6 is a mask";
+  EXPECT_EQ(rows[4], (Rows{3, 4, 5, 6, 7})) << "6 is new";
+  EXPECT_EQ(rows[5], (Rows{3, 4, 5})) << "both are there for a pass";
+}
+
 TEST(CachePlan, SaysWhichPassComputedARowLast) {
   const ScriptedModel model("llada", 8);
   ApproximateCache cache(model, {.kind = CacheKind::kDual}, 6);

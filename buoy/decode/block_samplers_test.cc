@@ -225,10 +225,15 @@ std::vector<BlockCase> block_cases() {
     s.ignore_eos = true;
     return s;
   };
-  return {
-      {"sdar", "", settings(4, 0.6)},         {"sdar", "", settings(8, std::nullopt)},
-      {"llada2-moe", "", settings(8, 0.6)},   {"stable-diffcoder", "", settings(4, 0.5)},
-      {"fast-dllm-v2", "", settings(8, 0.5)}, {"a2d-qwen3", "a2d-qwen3-bd3lm", settings(8, std::nullopt)}};
+  return {{"sdar", "", settings(4, 0.6)},
+          {"sdar", "", settings(8, std::nullopt)},
+          {"llada2-moe", "", settings(8, 0.6)},
+          {"stable-diffcoder", "", settings(4, 0.5)},
+          {"fast-dllm-v2", "", settings(8, 0.5)},
+          {"a2d-qwen3", "a2d-qwen3-bd3lm", settings(8, std::nullopt)},
+          {"sdar-moe", "", settings(4, 0.6)},
+          {"a2d-llama", "a2d-llama-bd3lm", settings(8, std::nullopt)},
+          {"a2d-qwen2", "a2d-qwen2-bd3lm", settings(4, std::nullopt)}};
 }
 
 // Every backend that this machine can run.

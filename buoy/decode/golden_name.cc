@@ -64,6 +64,7 @@ std::string_view golden_input(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kInputs[] = {
       {"input_ids", "given: the sequence of the passes"},
       {"prompt_ids", "given: the prompt of the generations"},
+      {"family", "given: what the model was told to be"},
       {"mask", "given: what rows see in the passes"},
       {"block", "given: what rows see in the passes"},
       {"bd3lm_ids", "given: the sequence of bd3lm_logits"},

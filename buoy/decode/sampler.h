@@ -20,7 +20,7 @@ namespace buoy {
 
 // What a run remembers of the code that draws tokens: to be raised when the same logits, settings and seed
 // give other tokens than before.
-inline constexpr Index kSamplerCode = 1;
+inline constexpr Index kSamplerCode = 2;
 
 // What is not set takes its default from the rest. Plain data.
 struct SamplerSettings {

@@ -220,7 +220,7 @@ TEST_F(GrowingRun, TheSamplersCodeStandsForTheseTokens) {
   std::string tokens;
   const auto made = evaluate();
   for (const SampleResult& r : made->results) tokens += Json(r.output_ids).dump();
-  EXPECT_EQ(kSamplerCode, 1);
+  EXPECT_EQ(kSamplerCode, 2);
   EXPECT_EQ(tokens, "[1930,975,2022,697][1783,53,355,1778][1462,1718,1102,761][1993,1702,432,1241]");
 }
 

@@ -7,30 +7,12 @@
 
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
+#include "buoy/model/config_experts.h"
+#include "buoy/model/config_size.h"
 #include "buoy/model/config_ssd.h"
 
 namespace buoy {
 namespace {
-
-// Far beyond any model, far below anything that could overflow a product of two.
-constexpr Index kLargestSize = Index{1} << 28;
-// Tables are made for every layer and every position before there is a weight to compare them with.
-constexpr Index kMostLayers = 4096, kLongestContext = Index{1} << 22;
-
-Index largest(std::string_view key) {
-  if (key == "n_layers" || key == "num_hidden_layers") return kMostLayers;
-  if (key == "max_position_embeddings" || key == "max_sequence_length") return kLongestContext;
-  return kLargestSize;
-}
-
-Index read_size(const JsonObject& config, std::string_view key,
-                std::optional<Index> fallback = std::nullopt) {
-  const Index size = fallback ? config.integer_or(key, *fallback) : config.integer(key);
-  if (size < 1 || size > largest(key)) {
-    fail("{}: \"{}\" is {}, expected 1 to {}", config.place(), key, size, largest(key));
-  }
-  return size;
-}
 
 // A name of config.json, or none.
 std::string first_architecture(const JsonObject& config) {
@@ -68,9 +50,11 @@ const Family& read_family(const JsonObject& config, std::string_view told) {
 
 // What would change the arithmetic of any family.
 constexpr RequiredSetting kRequiredOfAll[] = {
-    {"quantization_config", "null"},  {"attn_logit_softcapping", "null"}, {"final_logit_softcapping", "null"},
-    {"embedding_multiplier", "1"},    {"residual_multiplier", "1"},       {"logits_scaling", "1"},
-    {"attention_multiplier", "null"}, {"query_pre_attn_scalar", "null"},
+    {"quantization_config", "null"},     {"quantization", "null"},
+    {"compression_config", "null"},      {"attn_logit_softcapping", "null"},
+    {"final_logit_softcapping", "null"}, {"embedding_multiplier", "1"},
+    {"residual_multiplier", "1"},        {"logits_scaling", "1"},
+    {"attention_multiplier", "null"},    {"query_pre_attn_scalar", "null"},
 };
 
 void check_required(const JsonObject& config, std::span<const RequiredSetting> required) {
@@ -82,6 +66,25 @@ void check_required(const JsonObject& config, std::span<const RequiredSetting> r
     }
   }
 }
+
+// The settings with those that the family's code adds where the file is silent. What cannot be honoured is
+// refused as if the file said it.
+Json with_silent(const Json& json, const Family& family, const std::string& place) {
+  Json filled = json;
+  for (const SilentSetting& silent : family.silent) {
+    if (json.contains(silent.key)) continue;
+    filled[std::string(silent.key)] = Json::parse(silent.value);
+    for (const RequiredSetting& setting : family.required) {
+      if (setting.key != silent.key) continue;
+      fail("{}: \"{}\" is missing, which its code takes for {}; only {} is supported", place, silent.key,
+           silent.value, setting.value);
+    }
+  }
+  return filled;
+}
+
+// Since transformers 5 a decoder that a file calls not causal sees both ways.
+constexpr RequiredSetting kCausalRequired[] = {{"is_causal", "true"}};
 
 // Of families whose layers all have attention.
 void check_layer_types(const JsonObject& config) {
@@ -193,67 +196,6 @@ void read_block(const JsonObject& config, ModelConfig& model) {
   model.mask = Mask::blocks(model.block);
 }
 
-// Which layers have experts: those that a list marks, or all after the first few.
-std::vector<bool> read_expert_layers(const JsonObject& config, const ExpertKeys& keys, Index L) {
-  std::vector<bool> layers(static_cast<std::size_t>(L), true);
-  if (!keys.first.empty()) {
-    const Index dense = config.integer_or(keys.first, 0);
-    if (dense < 0 || dense > L)
-      fail("{}: \"{}\" is {}, expected 0 to {}", config.place(), keys.first, dense, L);
-    std::fill_n(layers.begin(), dense, false);
-  }
-  const Json* list = keys.layers.empty() ? nullptr : config.find(keys.layers);
-  if (list == nullptr) return layers;
-  if (!list->is_array() || list->size() != layers.size()) {
-    fail("{}: \"{}\" is {}, expected a list of {} numbers", config.place(), keys.layers, list->dump(), L);
-  }
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    if ((*list)[l] != 0 && (*list)[l] != 1) {
-      fail("{}: \"{}\" holds {} for layer {}, expected 0 or 1", config.place(), keys.layers,
-           (*list)[l].dump(), l);
-    }
-    layers[l] = (*list)[l] == 1;
-  }
-  return layers;
-}
-
-void read_experts(const JsonObject& config, ModelConfig& model) {
-  const ExpertKeys& keys = *model.family->experts;
-  const auto size_or = [&](std::string_view key, Index fallback) {
-    return key.empty() ? fallback : config.integer_or(key, fallback);
-  };
-  ExpertShape experts{.count = read_size(config, keys.count), .F = read_size(config, keys.mlp)};
-  experts.rule = {.kind = keys.router,
-                  .active = read_size(config, keys.active),
-                  .groups = size_or(keys.groups, 1),
-                  .kept_groups = size_or(keys.kept_groups, 1)};
-  // Their tensors are listed, three each, before there is a weight to compare them with.
-  constexpr Index kMostExperts = Index{1} << 17;
-  if (experts.count > kMostExperts / model.L) {
-    fail("{}: \"{}\" is {}, expected at most {} in {} layers", config.place(), keys.count, experts.count,
-         kMostExperts / model.L, model.L);
-  }
-  RouterRule& rule = experts.rule;
-  if (rule.active > experts.count) {
-    fail("{}: \"{}\" is {}, more than the {} experts", config.place(), keys.active, rule.active,
-         experts.count);
-  }
-  if (rule.groups < 1 || experts.count % rule.groups != 0 || rule.kept_groups < 1 ||
-      rule.kept_groups > rule.groups || rule.kept_groups * (experts.count / rule.groups) < rule.active) {
-    fail("{}: {} experts in {} groups, of which {} are kept, cannot give {} to a token", config.place(),
-         experts.count, rule.groups, rule.kept_groups, rule.active);
-  }
-  rule.normalize = rule.kind == RouterKind::kSigmoid && rule.active > 1;
-  if (!keys.scale.empty()) rule.scale = static_cast<float>(config.number_or(keys.scale, 1.0));
-  experts.shared_F = size_or(keys.shared_mlp, 0) + size_or(keys.shared_count, 0) * experts.F;
-  if (experts.shared_F < 0 || experts.shared_F > kLargestSize) {
-    fail("{}: the shared expert's width is {}, expected 0 or more", config.place(), experts.shared_F);
-  }
-  experts.bias = keys.bias.empty() || config.boolean_or(keys.bias, false);
-  experts.layers = read_expert_layers(config, keys, model.L);
-  model.experts = std::move(experts);
-}
-
 void read_sizes(const JsonObject& config, ModelConfig& model) {
   const ConfigKeys& keys = model.family->keys;
   model.E = read_size(config, keys.width);
@@ -262,7 +204,7 @@ void read_sizes(const JsonObject& config, ModelConfig& model) {
   model.Hkv = read_size(config, keys.key_heads, model.H);
   model.context = read_size(config, keys.context);
   model.V = read_size(config, "vocab_size");
-  if (model.family->experts != nullptr) read_experts(config, model);
+  if (model.family->experts != nullptr) model.experts = read_experts(config, *model.family->experts, model.L);
   const bool all_experts = model.experts && std::ranges::count(model.experts->layers, false) == 0;
   if (!all_experts) model.F = read_size(config, keys.mlp);
   if (!keys.embedding_rows.empty()) {
@@ -351,12 +293,14 @@ std::optional<Index> find_special_token(const std::filesystem::path& directory, 
 }  // namespace
 
 ModelConfig parse_model_config(const Json& json, const ConfigHints& hints, const std::string& place) {
-  const JsonObject config(json, place);
   ModelConfig model;
-  const Family& family = *(model.family = &read_family(config, hints.family));
+  const Family& family = *(model.family = &read_family(JsonObject(json, place), hints.family));
+  const Json filled = with_silent(json, family, place);
+  const JsonObject config(filled, place);
   model.told_family = !hints.family.empty();
   check_required(config, kRequiredOfAll);
   check_required(config, family.required);
+  if (family.writing == Writing::kAppends) check_required(config, kCausalRequired);
   if (family.ssd == nullptr) check_layer_types(config);
   read_sizes(config, model);
   if (family.ssd != nullptr) model.ssd = read_ssd(config, *family.ssd, model);

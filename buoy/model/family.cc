@@ -3,124 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "buoy/model/family_experts.h"
 #include "buoy/model/family_ssd.h"
 
 namespace buoy {
 namespace {
-
-constexpr ConfigKeys kHuggingFaceKeys{
-    .width = "hidden_size",
-    .layers = "num_hidden_layers",
-    .heads = "num_attention_heads",
-    .key_heads = "num_key_value_heads",
-    .mlp = "intermediate_size",
-    .context = "max_position_embeddings",
-    .tied = "tie_word_embeddings",
-};
-
-// Llama's and Qwen3's attention_bias is of all four projections.
-constexpr ConfigKeys with_attention_bias(ConfigKeys keys) {
-  keys.qkv_bias = keys.output_bias = "attention_bias";
-  return keys;
-}
-
-constexpr ConfigKeys with_block(ConfigKeys keys, std::string_view block) {
-  keys.block = block;
-  return keys;
-}
-
-constexpr ConfigKeys llada_moe_keys() {
-  ConfigKeys keys = kHuggingFaceKeys;
-  keys.mlp = "dense_intermediate_size";
-  keys.head_size = {};  // its code divides, whatever the file says
-  keys.qk_norm = "qk_layernorm";
-  keys.clip_qkv = "clip_qkv";
-  keys.qkv_bias = keys.output_bias = "attention_bias";
-  return keys;
-}
-
-constexpr ConfigKeys llada2_keys() {
-  ConfigKeys keys = kHuggingFaceKeys;
-  keys.qkv_bias = "use_qkv_bias";
-  keys.qk_norm = "use_qk_norm";
-  keys.rotary_share = "partial_rotary_factor";
-  return keys;
-}
-
-constexpr ExpertKeys kLladaMoeExperts{
-    .router = RouterKind::kSoftmax,
-    .count = "num_experts",
-    .active = "num_experts_per_tok",
-    .mlp = "expert_intermediate_size",
-    .shared_mlp = "shared_expert_intermediate_size",
-    .bias = "moe_router_enable_expert_bias",
-    .layers = "moe_layer_freq",
-};
-
-constexpr ExpertKeys kLlada2Experts{
-    .router = RouterKind::kSigmoid,
-    .count = "num_experts",
-    .active = "num_experts_per_tok",
-    .mlp = "moe_intermediate_size",
-    .groups = "n_group",
-    .kept_groups = "topk_group",
-    .scale = "routed_scaling_factor",
-    .shared_count = "num_shared_experts",
-    .first = "first_k_dense_replace",
-};
-
-constexpr WeightNames kHuggingFaceWeights{
-    .embedding = "model.embed_tokens.weight",
-    .attention_norm = "model.layers.{}.input_layernorm.weight",
-    .q = "model.layers.{}.self_attn.q_proj.weight",
-    .k = "model.layers.{}.self_attn.k_proj.weight",
-    .v = "model.layers.{}.self_attn.v_proj.weight",
-    .o = "model.layers.{}.self_attn.o_proj.weight",
-    .mlp_norm = "model.layers.{}.post_attention_layernorm.weight",
-    .gate = "model.layers.{}.mlp.gate_proj.weight",
-    .up = "model.layers.{}.mlp.up_proj.weight",
-    .down = "model.layers.{}.mlp.down_proj.weight",
-    .final_norm = "model.norm.weight",
-    .head = "lm_head.weight",
-};
-
-constexpr WeightNames with_head_norms(WeightNames names) {
-  names.q_norm = "model.layers.{}.self_attn.q_norm.weight";
-  names.k_norm = "model.layers.{}.self_attn.k_norm.weight";
-  return names;
-}
-
-constexpr WeightNames with_experts(WeightNames names) {
-  names.router = "model.layers.{}.mlp.gate.weight";
-  names.expert_gate = "model.layers.{}.mlp.experts.{}.gate_proj.weight";
-  names.expert_up = "model.layers.{}.mlp.experts.{}.up_proj.weight";
-  names.expert_down = "model.layers.{}.mlp.experts.{}.down_proj.weight";
-  return names;
-}
-
-constexpr WeightNames llada_moe_weights() {
-  WeightNames names = with_experts(with_head_norms(kHuggingFaceWeights));
-  names.router_bias = "model.layers.{}.mlp.expert_bias";
-  names.shared_gate = "model.layers.{}.mlp.shared_expert.gate_proj.weight";
-  names.shared_up = "model.layers.{}.mlp.shared_expert.up_proj.weight";
-  names.shared_down = "model.layers.{}.mlp.shared_expert.down_proj.weight";
-  return names;
-}
-
-constexpr WeightNames llada2_weights() {
-  WeightNames names = with_experts(kHuggingFaceWeights);
-  names.embedding = "model.word_embeddings.weight";
-  names.q = names.k = names.v = {};
-  names.qkv = "model.layers.{}.attention.query_key_value.weight";
-  names.q_norm = "model.layers.{}.attention.query_layernorm.weight";
-  names.k_norm = "model.layers.{}.attention.key_layernorm.weight";
-  names.o = "model.layers.{}.attention.dense.weight";
-  names.router_bias = "model.layers.{}.mlp.gate.expert_bias";
-  names.shared_gate = "model.layers.{}.mlp.shared_experts.gate_proj.weight";
-  names.shared_up = "model.layers.{}.mlp.shared_experts.up_proj.weight";
-  names.shared_down = "model.layers.{}.mlp.shared_experts.down_proj.weight";
-  return names;
-}
 
 constexpr WeightNames kLladaWeights{
     .embedding = "model.transformer.wte.weight",
@@ -167,11 +54,14 @@ constexpr RequiredSetting kQwenRequired[] = {{"hidden_act", "\"silu\""},
                                              {"partial_rotary_factor", "1"},
                                              {"num_experts", "null"},
                                              {"clip_qkv", "null"}};
-constexpr RequiredSetting kLladaMoeRequired[] = {
-    {"hidden_act", "\"silu\""}, {"partial_rotary_factor", "1"}, {"moe_router_score_function", "\"softmax\""}};
-constexpr RequiredSetting kLlada2Required[] = {
-    {"hidden_act", "\"silu\""}, {"use_sliding_window", "false"}, {"score_function", "\"sigmoid\""},
-    {"norm_topk_prob", "true"}, {"use_bias", "false"},           {"norm_head", "false"}};
+
+// What LLaDA's code takes where a file is silent, as no public file is: another kind of layer.
+constexpr SilentSetting kLladaSilent[] = {{"block_type", "\"sequential\""},
+                                          {"layer_norm_type", "\"default\""},
+                                          {"activation_type", "\"swiglu\""},
+                                          {"rope", "false"},
+                                          {"weight_tying", "true"}};
+constexpr SilentSetting kQwen3Silent[] = {{"head_dim", "128"}};
 
 constexpr std::string_view kLladaNames[] = {"LLaDAModelLM"}, kLladaMoeNames[] = {"LLaDAMoEModelLM"},
                            kDreamNames[] = {"DreamModel"}, kLlamaNames[] = {"LlamaForCausalLM"},
@@ -179,7 +69,8 @@ constexpr std::string_view kLladaNames[] = {"LLaDAModelLM"}, kLladaMoeNames[] = 
                            kA2dQwen3Names[] = {"A2DQwen3LMHeadModel"},
                            kA2dQwen2Names[] = {"A2DQwen2LMHeadModel"},
                            kA2dLlamaNames[] = {"A2DLlamaLMHeadModel"}, kSdarNames[] = {"SDARForCausalLM"},
-                           kLlada2Names[] = {"LLaDA2MoeModelLM"},
+                           kQwen3MoeNames[] = {"Qwen3MoeForCausalLM"},
+                           kSdarMoeNames[] = {"SDARMoeForCausalLM"}, kLlada2Names[] = {"LLaDA2MoeModelLM"},
                            kFastDllmNames[] = {"Fast_dLLM_QwenForCausalLM"},
                            kStableDiffcoderNames[] = {"StableDiffcoderForCausalLM"};
 
@@ -221,6 +112,20 @@ constexpr Family qwen3() {
   f.qk_norm = true;
   f.weights = with_head_norms(kHuggingFaceWeights);
   f.required = kQwenRequired;
+  f.silent = kQwen3Silent;
+  return f;
+}
+
+constexpr Family qwen3_moe() {
+  Family f = qwen3();
+  f.name = "Qwen3-MoE";
+  f.key = "qwen3-moe";
+  f.model_type = "qwen3_moe";
+  f.architectures = kQwen3MoeNames;
+  f.experts = &kQwen3MoeExperts;
+  f.weights = with_experts(f.weights);
+  f.required = kQwen3MoeRequired;
+  f.silent = {};
   return f;
 }
 
@@ -273,6 +178,7 @@ constexpr Family llada() {
   f.end_of_turn = 126348;
   f.weights = kLladaWeights;
   f.required = kLladaRequired;
+  f.silent = kLladaSilent;
   return f;
 }
 
@@ -280,7 +186,6 @@ constexpr Family llada_moe() {
   Family f = masked(kLlama, {"LLaDA-MoE", "llada-moe", "lladamoe", kLladaMoeNames}, SamplerKind::kLlada, 0);
   f.keys = llada_moe_keys();
   f.experts = &kLladaMoeExperts;
-  f.qk_norm = true;
   f.rms_epsilon = 1e-5;
   f.mask_token = "<|mask|>";
   f.mask_id = 156895;
@@ -289,8 +194,8 @@ constexpr Family llada_moe() {
   return f;
 }
 
-constexpr Family sdar() {
-  Family f = in_blocks(qwen3(), {"SDAR", "sdar", "sdar", kSdarNames}, SamplerKind::kSdar, 4);
+constexpr Family sdar(const Family& backbone, const Spelling& spelling) {
+  Family f = in_blocks(backbone, spelling, SamplerKind::kSdar, 4);
   f.keys = with_block(f.keys, "block_size");
   f.mask_id = 151669;
   return f;
@@ -301,10 +206,12 @@ constexpr Family llada2() {
   f.keys = llada2_keys();
   f.experts = &kLlada2Experts;
   f.qk_norm = true;
+  f.rms_epsilon = 1e-5;
   f.mask_token = "<|mask|>";
   f.mask_id = 156895;
   f.weights = llada2_weights();
   f.required = kLlada2Required;
+  f.silent = kLlada2Silent;
   return f;
 }
 
@@ -331,13 +238,15 @@ constexpr Family kFamilies[] = {
     kLlama,
     qwen2(),
     qwen3(),
+    qwen3_moe(),
     masked(qwen3(), {"A2D-Qwen3", "a2d-qwen3", "a2d-qwen3", kA2dQwen3Names}, SamplerKind::kA2d, 0),
     masked(qwen2(), {"A2D-Qwen2", "a2d-qwen2", "a2d-qwen2", kA2dQwen2Names}, SamplerKind::kA2d, 0),
     masked(kLlama, {"A2D-Llama", "a2d-llama", "a2d-llama", kA2dLlamaNames}, SamplerKind::kA2d, 0),
     bd3lm(qwen3(), "A2D-Qwen3 (BD3LM)", "a2d-qwen3-bd3lm"),
     bd3lm(qwen2(), "A2D-Qwen2 (BD3LM)", "a2d-qwen2-bd3lm"),
     bd3lm(kLlama, "A2D-Llama (BD3LM)", "a2d-llama-bd3lm"),
-    sdar(),
+    sdar(qwen3(), {"SDAR", "sdar", "sdar", kSdarNames}),
+    sdar(qwen3_moe(), {"SDAR-MoE", "sdar-moe", "sdar_moe", kSdarMoeNames}),
     llada2(),
     llada_moe(),
     fast_dllm(),

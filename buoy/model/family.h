@@ -65,6 +65,13 @@ struct RequiredSetting {
   std::string_view value;  // as JSON text
 };
 
+// What a family's own code takes where config.json is silent (not where it says null), and this engine would
+// take something else.
+struct SilentSetting {
+  std::string_view key;
+  std::string_view value;  // as JSON text
+};
+
 // Where config.json keeps each size. Those that are empty are not read.
 struct ConfigKeys {
   std::string_view width, layers, heads, key_heads, mlp, context, tied;
@@ -86,9 +93,12 @@ struct ExpertKeys {
   std::string_view scale = {};                     // of the weights; empty: 1
   std::string_view shared_mlp = {};                // width of the shared expert, or
   std::string_view shared_count = {};              // how many of an expert's width it has; empty: none
-  std::string_view bias = {};                      // whether there is one; empty: always
+  std::string_view bias = {};                      // whether there is one; empty: a sigmoid router has
   std::string_view first = {};                     // number of dense layers before the first with experts, or
-  std::string_view layers = {};                    // list: 0 where a layer is dense
+  std::string_view layers = {};                    // list: 0 where a layer is dense, or
+  std::string_view every = {};                     // only every so many have experts,
+  std::string_view dense = {};                     // and those listed here do not
+  std::string_view normalize = {};  // whether softmax weights are divided by their sum; empty: not
 };
 
 // Where config.json keeps the sizes of state space mixers, and which layers have them. Such a family is
@@ -140,6 +150,7 @@ struct Family {
   std::optional<TokenId> end_of_turn;  // beside EOS; used where the vocabulary reaches that far
   WeightNames weights;
   std::span<const RequiredSetting> required;
+  std::span<const SilentSetting> silent = {};
 };
 
 std::span<const Family> families();

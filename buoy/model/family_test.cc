@@ -68,6 +68,8 @@ TEST(Families, AreToldByTheirArchitecture) {
                       {"fast-dllm-v2", "fast-dllm-v2", Mask::blocks(8)},
                       {"llada-moe", "llada-moe", Mask::kFull},  // whose type is "llada"
                       {"llada2-moe", "llada2", Mask::blocks(32)},
+                      {"qwen3-moe", "qwen3-moe", Mask::kCausal},
+                      {"sdar-moe", "sdar-moe", Mask::blocks(4)},
                       {"ssd", "buoy-ssd-mdm", Mask::kFull},
                       {"open-dcoder", "qwen2", Mask::kCausal}};
   for (const Row& row : rows) {
@@ -141,14 +143,68 @@ TEST(Settings, ThatChangeTheArithmeticAreRefusedByName) {
                       {"llada2-moe", "score_function", "softmax"},
                       {"llada2-moe", "use_bias", true},
                       {"llada2-moe", "norm_topk_prob", false},
-                      {"llada-moe", "moe_router_score_function", "sigmoid"}};
+                      {"llada-moe", "moe_router_score_function", "sigmoid"},
+                      {"qwen3-moe", "use_sliding_window", true},
+                      {"llama-gqa", "quantization", {{"bits", 4}, {"group_size", 64}}},
+                      {"qwen2-tied", "is_causal", false},
+                      {"sdar-moe", "shared_expert_intermediate_size", 64}};
   for (const Row& row : rows) {
     const std::string error = refusal(row.model, row.key, row.value);
     EXPECT_NE(error.find(fmt::format("\"{}\" ", row.key)), std::string::npos) << error;
     EXPECT_NE(error.find("is supported"), std::string::npos) << error;
   }
   EXPECT_EQ(refusal("llama-gqa", "residual_multiplier", 1.0), "(no error)");
+  EXPECT_EQ(refusal("a2d-llama", "is_causal", false), "(no error)") << "it never was";
   EXPECT_EQ(refusal("qwen3", "layer_types", Json::array({"full_attention"})), "(no error)");
+}
+
+// A golden's config without one setting.
+ModelConfig without(const char* model, const char* key) {
+  Json config = config_json(model);
+  EXPECT_EQ(config.erase(key), 1U) << key;
+  return parse_model_config(
+      config, {.special_token = [](std::string_view) { return std::optional<Index>(200); }}, "config.json");
+}
+
+// Silence means what the families' own configuration classes take for it, be that refused.
+TEST(Settings, ThatAreNotThereAreWhatThePublicCodeTakesForThem) {
+  for (const char* key : {"block_type", "layer_norm_type", "activation_type", "rope"}) {
+    Json config = config_json("llada");
+    config.erase(key);
+    EXPECT_NE(refusal(config).find(fmt::format("\"{}\" is missing, which its code takes for", key)),
+              std::string::npos)
+        << refusal(config);
+  }
+  EXPECT_TRUE(without("llada", "weight_tying").tied);
+  EXPECT_EQ(without("qwen3", "head_dim").D, 128);
+  EXPECT_EQ(without("sdar", "head_dim").D, 128);
+  EXPECT_FALSE(without("llada-moe", "qk_layernorm").qk_norm);
+  EXPECT_EQ(without("llada2-moe", "rms_norm_eps").rms_epsilon, 1e-5f);
+  EXPECT_EQ(without("llada2-moe", "routed_scaling_factor").experts->rule.scale, 2.5f);
+  const ModelConfig half = without("llada2-moe", "partial_rotary_factor");
+  EXPECT_EQ(half.rotated(), half.D / 2);
+  EXPECT_EQ(without("llada2-moe", "n_group").experts->rule.groups, 8);
+  EXPECT_THROW(without("llada2-moe", "use_bias"), Error);
+  EXPECT_FALSE(without("qwen3-moe", "norm_topk_prob").experts->rule.normalize);
+  EXPECT_TRUE(read_model_config(kGoldenModels / "qwen3-moe").experts->rule.normalize);
+}
+
+TEST(Settings, OfQwen3sExpertsSayWhichLayersHaveThem) {
+  const ModelConfig config = read_model_config(kGoldenModels / "qwen3-moe");
+  EXPECT_EQ(config.experts->layers, (std::vector<bool>{false, true, true})) << "mlp_only_layers holds 0";
+  Json every = config_json("qwen3-moe");
+  every["mlp_only_layers"] = Json::array();
+  every["decoder_sparse_step"] = 2;
+  EXPECT_EQ(parse_model_config(every, {}, "c").experts->layers, (std::vector<bool>{false, true, false}));
+  EXPECT_NE(refusal("qwen3-moe", "mlp_only_layers", Json::array({3}))
+                .find("\"mlp_only_layers\" holds 3, expected layers below 3"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal("qwen3-moe", "decoder_sparse_step", 0).find("\"decoder_sparse_step\" is 0, expected 1 to"),
+      std::string::npos);
+  EXPECT_NE(refusal("llada2-moe", "num_shared_experts", Index{1} << 40)
+                .find("\"num_shared_experts\" is 1099511627776, expected 0 to"),
+            std::string::npos);
 }
 
 TEST(Settings, OfRotationAreReadInBothSpellings) {

@@ -66,7 +66,8 @@ TEST_F(SpoiledModel, UnknownTypeListsTheKnown) {
   set_config("architectures", nullptr);
   set_config("model_type", "mamba");
   EXPECT_NE(
-      load_error().find("unknown model_type \"mamba\"; known: llada, Dream, llama, qwen2, qwen3, a2d-qwen3"),
+      load_error().find(
+          "unknown model_type \"mamba\"; known: llada, Dream, llama, qwen2, qwen3, qwen3_moe, a2d-qwen3"),
       std::string::npos)
       << load_error();
 }

@@ -8,6 +8,7 @@
 
 #include "buoy/io/file.h"
 #include "buoy/io/json.h"
+#include "buoy/report/audit_pareto.h"
 #include "buoy/report/number_text.h"
 
 namespace buoy {
@@ -33,62 +34,31 @@ Summary scaled(Summary s, double factor) {
   return s;
 }
 
-// A point with its intervals: a dot with a vertical bar, and a line across in the same colour.
-void add_point(CurvePanel& panel, const std::string& name, Index color, const Summary& x, const Summary& y) {
-  panel.series.push_back({.name = name,
-                          .x = {x.mean},
-                          .y = {y.mean},
-                          .low = {y.lo.value_or(y.mean)},
-                          .high = {y.hi.value_or(y.mean)},
-                          .markers = Markers::kDots,
-                          .color = color});
-  if (x.lo && x.hi && *x.hi > *x.lo) {
-    panel.series.push_back({.name = name, .x = {*x.lo, *x.hi}, .y = {y.mean, y.mean}, .color = color});
-  }
-}
-
-// From the panel's own data: panels of one figure are of different units.
-void set_own_range(CurvePanel& panel, double always) {
-  double low = always, high = always;
-  for (const Series& s : panel.series) {
-    for (const auto* values : {&s.y, &s.low, &s.high}) {
-      for (const double v : *values) {
-        if (!std::isfinite(v)) continue;
-        low = std::min(low, v);
-        high = std::max(high, v);
-      }
-    }
-  }
-  const double room = high > low ? 0.06 * (high - low) : 1;
-  panel.y_range = Range{low < always ? low - room : low, high > always ? high + room : high};
-  if (low == high) panel.y_range = Range{low - room, high + room};
-}
-
 StudyFigure pareto_figure(const AuditResult& result) {
-  CurvePanel tokens{.title = "Equal tokens (%)", .series = {}};
-  CurvePanel scores{.title = "Exact match, change (points)", .series = {}};
+  std::vector<ParetoPoint> tokens, scores;
   for (const std::string& cache : result.caches) {
     const AuditSummaries& s = result.summaries.at(cache);
     const Summary *speed = s.find("speed"), *equal = s.find("equal_tokens");
     if (speed == nullptr || equal == nullptr) continue;
-    add_point(tokens, cache, color_for(result, cache), *speed, scaled(*equal, 100));
+    tokens.push_back({cache, color_for(result, cache), *speed, scaled(*equal, 100)});
     if (const auto change = s.change_of("em"))
-      add_point(scores, cache, color_for(result, cache), *speed, scaled(*change, 100));
+      scores.push_back({cache, color_for(result, cache), *speed, scaled(*change, 100)});
   }
-  set_own_range(tokens, 100);
-  Curves curves{.title = "What a cache buys and what it costs",
-                .note = fmt::format("n = {} questions, 95 % bootstrap intervals over questions.",
-                                    result.questions.size()),
-                .width = kTextWidth,
-                .panels_across = 2,
-                .panel_height = 150,
-                .x_title = "Speed, times that of exact generation",
-                .palette = palette_for(result),
-                .legend = LegendPlace::kAbove,
-                .panels = {std::move(tokens)}};
-  if (!scores.series.empty()) {
-    set_own_range(scores, 0);
-    curves.panels.push_back(std::move(scores));
+  Curves curves{
+      .title = "What a cache buys and what it costs",
+      .note = fmt::format("n = {} questions, 95 % bootstrap intervals over questions. Grey: the exact "
+                          "run, and the front of what nothing beats.",
+                          result.questions.size()),
+      .width = kTextWidth,
+      .panels_across = 2,
+      .panel_height = 150,
+      .x_title = "Speed, times that of exact generation",
+      .palette = palette_for(result),
+      .legend = LegendPlace::kAbove,
+      .panels = {pareto_panel({.title = "Equal tokens (%)", .exact = 100, .most = 100}, tokens)}};
+  if (!scores.empty()) {
+    const ParetoAxis axis{.title = "Exact match, change (points)", .exact = 0, .most = {}};
+    curves.panels.push_back(pareto_panel(axis, scores));
   }
   std::string csv = figure_csv(curves);
   return {.name = "pareto",
@@ -96,7 +66,7 @@ StudyFigure pareto_figure(const AuditResult& result) {
           .csv = std::move(csv),
           .caption =
               "One point for each cache: to the right is faster, up is closer to the exact run. A cache "
-              "that another beats on both axes is not worth having.",
+              "below the grey line is beaten on both axes by another and not worth having.",
           .alt = "Points of speed against the share of equal tokens and the change of exact match."};
 }
 

@@ -28,6 +28,7 @@ const RecordedCase kRecordedCases[] = {{"sdar", "", 4, 0.6},
                                        {"llada2-moe", "", 8, 0.6},
                                        {"stable-diffcoder", "", 4, 0.5},
                                        {"fast-dllm-v2", "", 8, 0.5},
+                                       {"sdar-moe", "", 4, 0.6},
                                        {"a2d-qwen3", "a2d-qwen3-bd3lm", 8, std::nullopt}};
 
 // One prompt ends inside a block; the other is whole blocks.
