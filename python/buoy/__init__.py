@@ -21,7 +21,7 @@ from .traces import Trace, analyses, read_trace, read_traces
 eval = evaluate  # as the command line calls it
 
 
-def models():
+def models() -> list[str]:
     """Names of the models that come with Buoy.
 
     Returns:

@@ -32,7 +32,7 @@ def verbs() -> dict[str, dict[str, Any]]:
 
 
 def _python_name(option: dict[str, Any]) -> str:
-    return option["name"].lstrip("-").replace("-", "_")
+    return str(option["name"]).lstrip("-").replace("-", "_")
 
 
 def _arguments(path: tuple[str, ...], given: Iterable[Any], options: dict[str, Any]) -> list[str]:
@@ -67,7 +67,7 @@ def _word(name: str, value: Any) -> str:
     value = value.directory if isinstance(value, Model) else value
     if isinstance(value, bool) or not isinstance(value, (str, int, float, os.PathLike)):
         raise _core.UsageError(f"{name} is {value!r}, expected text or a number")
-    word = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    word = str(os.fspath(value)) if isinstance(value, os.PathLike) else str(value)
     if "\0" in word:
         raise _core.UsageError(f"{name} holds a zero byte")
     return word
@@ -86,10 +86,11 @@ def _run(words: list[str], quiet: bool) -> str:
                              [sys.executable, "-m", "buoy", *words],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
                              encoding="utf-8", errors="replace", env=_environment(), start_new_session=True)
-    remarks: list[str] = []
+    assert child.stdout is not None and child.stderr is not None
+    printed_to, said_to, remarks = child.stdout, child.stderr, list[str]()
 
     def listen() -> None:
-        for line in child.stderr:
+        for line in said_to:
             remarks.append(line.rstrip("\n"))
             if not quiet and not line.startswith("buoy: warning: ") and child.poll() is None:
                 print(line, end="", file=sys.stderr, flush=True)
@@ -97,7 +98,7 @@ def _run(words: list[str], quiet: bool) -> str:
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
     try:
-        printed = child.stdout.read()
+        printed = printed_to.read()
         code = child.wait()
     except BaseException:  # Ctrl-C: what is stored stays, and the same call goes on after it
         child.send_signal(signal.SIGINT)
@@ -105,8 +106,8 @@ def _run(words: list[str], quiet: bool) -> str:
         raise
     finally:
         listener.join()
-        child.stdout.close()
-        child.stderr.close()
+        printed_to.close()
+        said_to.close()
     _complain(code, remarks)
     return printed
 

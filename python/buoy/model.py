@@ -4,18 +4,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Literal, Mapping, Sequence, Union, overload
 
 import numpy as np
 
 from . import _core
+from .arrays import Array
 from .run import Change, Record, Run
 
 if TYPE_CHECKING:
     from .traces import Trace
 
 #: Text, token ids, or messages of a conversation.
-Prompt = "str | Sequence[int] | np.ndarray | Sequence[Mapping[str, str]]"
+Prompt = Union[str, Sequence[int], np.ndarray[Any, Any], Sequence[Mapping[str, str]]]
 
 
 def load(model: str = "mini-mdm", *, device: str = "auto", dtype: str = "auto", threads: int = 0, family: str = "") -> Model:
@@ -49,15 +50,15 @@ class Generation:
         commit_step: ``[G] int64``, the pass that wrote each token, from 0; -1 where none did.
         confidence: ``[G] float64``, what the sampler ranked or drew by.
     """
-    tokens: np.ndarray
+    tokens: Array
     prompt_length: int
     text: str | None
     steps: int
-    commit_step: np.ndarray
-    confidence: np.ndarray
+    commit_step: Array
+    confidence: Array
 
     @property
-    def ids(self) -> np.ndarray:
+    def ids(self) -> Array:
         return self.tokens[self.prompt_length:]
 
     def __str__(self) -> str:
@@ -70,7 +71,7 @@ class Tokenizer:
     def __init__(self, core: _core.Model):
         self._core = core
 
-    def encode(self, text: str, add_special_tokens: bool = True) -> np.ndarray:
+    def encode(self, text: str, add_special_tokens: bool = True) -> Array:
         """Token ids of a text, ``[N] int32``; with the special tokens (BOS) that the tokenizer adds, or without."""
         return self._core.encode(text, add_special_tokens)
 
@@ -83,7 +84,7 @@ class Tokenizer:
         return self._core.token_texts(ids)
 
     def apply_chat_template(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = True,
-                            tokenize: bool = False, date: str = "2024-07-26") -> str | np.ndarray:
+                            tokenize: bool = False, date: str = "2024-07-26") -> str | Array:
         """A conversation as the prompt that the model was trained on.
 
         Args:
@@ -148,7 +149,7 @@ class Model:
     def __repr__(self) -> str:
         return f"<buoy.Model {self.name}: {self._config['family']}, {self._config['layers']} layers, on {self.device}>"
 
-    def prompt_ids(self, prompt: Prompt, chat: bool | None = None) -> np.ndarray:
+    def prompt_ids(self, prompt: Prompt, chat: bool | None = None) -> Any:
         """Token ids of a prompt.
 
         Args:
@@ -163,7 +164,13 @@ class Model:
             raise _core.UsageError("chat has no effect on token ids")
         return prompt
 
-    def forward(self, ids: Any, *, attentions: bool = False, hidden: bool = False) -> np.ndarray | dict[str, np.ndarray]:
+    @overload
+    def forward(self, ids: Any, *, attentions: Literal[False] = False, hidden: Literal[False] = False) -> Array: ...
+
+    @overload
+    def forward(self, ids: Any, *, attentions: bool = False, hidden: bool = False) -> Any: ...
+
+    def forward(self, ids: Any, *, attentions: bool = False, hidden: bool = False) -> Array | dict[str, Array]:
         """One pass over a sequence.
 
         Args:
@@ -177,6 +184,14 @@ class Model:
         """
         made = self._core.forward(ids, attentions, hidden)
         return made if attentions or hidden else made["logits"]
+
+    @overload  # type: ignore  # a text is also a sequence of texts: the first that fits goes
+    def generate(self, prompt: Prompt, *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None,
+                 **settings: Any) -> Generation: ...
+
+    @overload
+    def generate(self, prompt: Sequence[Prompt], *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None,
+                 **settings: Any) -> list[Generation]: ...
 
     def generate(self, prompt: Prompt | Sequence[Prompt], *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None,
                  **settings: Any) -> Generation | list[Generation]:
@@ -193,7 +208,8 @@ class Model:
             A :class:`Generation`, or a list of them for a list of prompts. Ctrl-C stops it before its next pass.
         """
         many = _is_batch(prompt)
-        ids = [self.prompt_ids(one, chat) for one in (prompt if many else [prompt])]
+        prompts: Any = prompt if many else [prompt]
+        ids = [self.prompt_ids(one, chat) for one in prompts]
         made = [self._generation(one) for one in self._core.generate(ids, _settings(sampler, settings))]
         return made if many else made[0]
 

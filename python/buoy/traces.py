@@ -10,10 +10,11 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy as np
 
 from . import _core
+from .arrays import Array
 from .figure import Figure, Page, from_drawn
 from .tables import frame
 
-_ANCHORS = {"anchors": "excess", "epsilon": 3.0, "min_lift": 2.0, "top_anchors": 5}
+_ANCHORS: dict[str, Any] = {"anchors": "excess", "epsilon": 3.0, "min_lift": 2.0, "top_anchors": 5}
 
 
 def _anchor_options(given: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -24,7 +25,7 @@ def _anchor_options(given: Mapping[str, Any]) -> tuple[Any, ...]:
     return made["anchors"], float(made["epsilon"]), float(made["min_lift"]), int(made["top_anchors"])
 
 
-class Trace(Mapping[str, np.ndarray]):
+class Trace(Mapping[str, Array]):
     """One example's record: arrays by the names of docs/trace.md, as ``trace["received"]``. They cannot be written through.
 
     Made by :meth:`Model.trace`, :func:`trace` or :func:`read_trace`.
@@ -35,7 +36,7 @@ class Trace(Mapping[str, np.ndarray]):
         self._arrays = core.arrays()
         self._sequence = core.sequence()
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getitem__(self, name: str) -> Array:
         return self._arrays[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -52,21 +53,26 @@ class Trace(Mapping[str, np.ndarray]):
     @property
     def texts(self) -> list[str]:
         """Every token of the finished sequence, as a label."""
-        return self._sequence["texts"]
+        found: list[str] = self._sequence["texts"]
+        return found
 
     @property
     def classes(self) -> list[str]:
         """Their classes: bos, mask, content, …"""
-        return self._sequence["classes"]
+        found: list[str] = self._sequence["classes"]
+        return found
 
     @property
     def regions(self) -> list[str]:
         """Names of the regions; ``trace["region_of"]`` says where each position belongs."""
-        return self._sequence["regions"]
+        found: list[str] = self._sequence["regions"]
+        return found
 
     @property
     def prompt_length(self) -> int:
-        return self._sequence["prompt_length"]
+        """How many of the tokens are the prompt."""
+        found: int = self._sequence["prompt_length"]
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it as .npz, which numpy and the command line open."""
