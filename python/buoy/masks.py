@@ -37,6 +37,11 @@ def make_mask(*arguments: Any, **named: Any) -> torch.Tensor | None:
     return masking_utils.sdpa_mask(*arguments, **named)
 
 
+def outside_graphs(function: Any) -> Any:
+    """What torch.compile makes of a model calls the function as it is."""
+    return torch.compiler.disable(function) if hasattr(torch, "compiler") and hasattr(torch.compiler, "disable") else function
+
+
 def _whole(named: dict[str, Any], padding: torch.Tensor) -> bool:
     """Whether queries are the last of all keys, each of which the padding speaks of."""
     sizes = [size for size in map(named.get, ("q_length", "kv_length", "q_offset", "kv_offset")) if isinstance(size, int)]

@@ -22,7 +22,7 @@ import torch
 from . import _core
 from .arrays import Array
 from .bridge import Mask, Statistics, block_of, check_positions, check_sizes, wanted_of
-from .masks import make_mask, read_mask
+from .masks import make_mask, outside_graphs, read_mask
 
 
 class Attended(NamedTuple):
@@ -54,20 +54,30 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask = "f
     Raises:
         UsageError: Shapes, types or devices that do not fit, or tensors that want a gradient while gradients are recorded.
     """
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        _check(name, tensor)
+    _check({"q": q, "k": k, "v": v})
     bias = None if key_bias is None else _bias(key_bias, q.shape[0])
     return _attend((q, k, v), mask, wanted_of(stats, rows, masses), scale, bias)
 
 
-def _check(name: str, tensor: Any) -> None:
-    if not isinstance(tensor, torch.Tensor):
-        raise _core.UsageError(f"{name}: got {type(tensor).__name__}, expected a torch.Tensor")
-    if tensor.dim() != 4:
-        raise _core.UsageError(f"{name}: got shape {list(tensor.shape)}, expected [batch, heads, positions, head size]")
-    check_sizes(name, tensor.shape)
-    if tensor.requires_grad and torch.is_grad_enabled():
-        raise _core.UsageError(f"{name}: wants a gradient, and this attention has none; use torch.no_grad()")
+def _check(tensors: Mapping[str, Any]) -> None:
+    first: torch.Tensor | None = None
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise _core.UsageError(f"{name}: got {type(tensor).__name__}, expected a torch.Tensor")
+        first = tensor if first is None else first
+        if tensor.dim() != 4:
+            raise _core.UsageError(f"{name}: got shape {list(tensor.shape)}, expected [batch, heads, positions, head size]")
+        check_sizes(name, tensor.shape)
+        if tensor.device.type not in ("cpu", "cuda") or tensor.device != first.device:
+            wanted = "the cpu or an NVIDIA card" if tensor is first else f"{first.device}, as the first"
+            raise _core.UsageError(f"{name}: lies on {tensor.device}, expected {wanted}")
+        if tensor.dtype not in (torch.float32, torch.bfloat16) or tensor.dtype != first.dtype:
+            wanted = "float32 or bfloat16" if tensor is first else f"{first.dtype}, as the first"
+            raise _core.UsageError(f"{name}: is {tensor.dtype}, expected {wanted}")
+        if tensor.layout != torch.strided:
+            raise _core.UsageError(f"{name}: is {tensor.layout}, expected a dense tensor")
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise _core.UsageError(f"{name}: wants a gradient, and this attention has none; use torch.no_grad()")
 
 
 def _attend(tensors: Sequence[torch.Tensor], mask: Mask, wanted: dict[str, Any], scale: float | None,
@@ -92,8 +102,8 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor:
     return made.clone() if made.data_ptr() % 16 else made
 
 
-def _bias(key_bias: torch.Tensor, batch: int) -> list[Array]:
-    bias = key_bias.detach().to("cpu", torch.float32).numpy()
+def _bias(key_bias: Any, batch: int) -> list[Array]:
+    bias = torch.as_tensor(key_bias).detach().to("cpu", torch.float32).numpy()
     return [bias if bias.ndim == 1 else bias[at] for at in range(batch)] if bias.ndim == 1 or len(bias) == batch else [bias]
 
 
@@ -155,6 +165,9 @@ class Watched:
             raise _core.UsageError(f"model: got {type(self._model).__name__}, expected a model of transformers")
         if any(_is_watched(module) for module in self._model.modules()):
             raise _core.UsageError("the model is watched already")
+        numbers = {module.layer_idx for module in self._model.modules() if isinstance(getattr(module, "layer_idx", None), int)}
+        for layer in sorted((self._layers or set()) - numbers) if numbers else ():
+            raise _core.UsageError(f"layers: {layer} was asked for, {type(self._model).__name__} has {min(numbers)} to {max(numbers)}")
         self._before = _implementations(self._model)
         for name, module in self._model.named_modules():
             module._buoy_place = _Place(self, name)
@@ -269,10 +282,10 @@ def register() -> None:
         from transformers import AttentionInterface
     except ImportError as missing:
         raise _core.Error(f"transformers with AttentionInterface (4.48 or newer) is needed: {missing}") from None
-    AttentionInterface.register("buoy", _transformers_attention)
+    AttentionInterface.register("buoy", outside_graphs(_transformers_attention))
     try:  # masks as sdpa gets them: none where causal says all
         from transformers import AttentionMaskInterface
-        AttentionMaskInterface.register("buoy", make_mask)
+        AttentionMaskInterface.register("buoy", outside_graphs(make_mask))
     except ImportError:
         pass
     _registered = True
@@ -291,8 +304,7 @@ def _transformers_attention(module: Any, query: torch.Tensor, key: torch.Tensor,
         raise _core.UsageError(f"{type(module).__name__} sees a window of {window} positions, of {key.shape[2]}; Buoy's attention has none")
     if others.get("output_attentions"):
         raise _core.UsageError("output_attentions asks for weights of N×N, which Buoy's attention does not keep; watch with stats=[\"pattern\"]")
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
-        _check(f"{type(module).__name__}: {name}", tensor)
+    _check({f"{type(module).__name__}: {name}": tensor for name, tensor in (("query", query), ("key", key), ("value", value))})
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     rule = read_mask(attention_mask, query, key, bool(causal))
     key, value = key[:, :, :rule.keys], value[:, :, :rule.keys]
@@ -304,7 +316,3 @@ def _transformers_attention(module: Any, query: torch.Tensor, key: torch.Tensor,
     if place is not None and watched is not None:
         watched._take(Call(layer, 0, stats, query.shape[2], key.shape[2], rule.name, place.name))
     return output.transpose(1, 2), None
-
-
-if hasattr(torch, "compiler") and hasattr(torch.compiler, "disable"):  # what torch.compile makes of a model calls it as it is
-    _transformers_attention = torch.compiler.disable(_transformers_attention)
