@@ -16,7 +16,7 @@ import tempfile
 import threading
 from typing import Any, Iterable
 
-from . import _core
+from . import _core, given
 from .figure import Figure
 from .model import Model
 from .tables import read_csv
@@ -35,7 +35,7 @@ def _python_name(option: dict[str, Any]) -> str:
     return str(option["name"]).lstrip("-").replace("-", "_")
 
 
-def _arguments(path: tuple[str, ...], given: Iterable[Any], options: dict[str, Any]) -> list[str]:
+def _arguments(path: tuple[str, ...], places: Iterable[Any], options: dict[str, Any]) -> list[str]:
     """The words of a command line. Raises UsageError for options that the verb does not have."""
     verb = verbs().get(path[0])
     if verb is None:
@@ -59,8 +59,8 @@ def _arguments(path: tuple[str, ...], given: Iterable[Any], options: dict[str, A
             continue
         for one in value if isinstance(value, (list, tuple)) else [value]:
             words.append(f"{option['name']}={_word(name, one)}")
-    places = [_word("argument", one) for one in given]
-    return words + (["--", *places] if any(place.startswith("-") for place in places) else places)
+    last = [_word("argument", one) for one in places]
+    return words + (["--", *last] if any(one.startswith("-") for one in last) else last)
 
 
 def _word(name: str, value: Any) -> str:
@@ -140,7 +140,7 @@ def command(verb: str, *arguments: Any, quiet: bool = True, **options: Any) -> s
         UsageError: Options that there are not or that make no sense.
         Error: The work failed; the message is the command's one line.
     """
-    return _run(_arguments(tuple(verb.split()), arguments, options), quiet)
+    return _run(_arguments(tuple(given.text(verb, "verb").split()) or ("",), arguments, options), quiet)
 
 
 class Result:
@@ -178,7 +178,10 @@ class Result:
 
     def json(self, name: str) -> Any:
         """A JSON file of the run."""
-        return json.loads((self.path / f"{name}.json").read_text())
+        path = self.path / f"{name}.json"
+        if not path.exists():
+            raise _core.Error(f"{self.path}: has no {name}.json, expected one of {', '.join(sorted(one.stem for one in self.path.glob('*.json')))}")
+        return json.loads(path.read_text())
 
     @property
     def page(self) -> pathlib.Path:
@@ -240,8 +243,8 @@ def audit(output: Any, *, quiet: bool = False, **options: Any) -> Result:
     return _to_folder("audit", output, (), quiet, options)
 
 
-def _listed(given: Any) -> list[Any]:
-    return [given] if isinstance(given, (str, os.PathLike)) else list(given)
+def _listed(one_or_more: Any) -> list[Any]:
+    return [one_or_more] if isinstance(one_or_more, (str, os.PathLike)) else list(one_or_more)
 
 
 def study(output: Any, *, quiet: bool = False, **options: Any) -> Result:
@@ -259,11 +262,11 @@ def analyze(traces: Any, output: Any = None, *, quiet: bool = False, **options: 
         traces: :class:`Trace` objects of one model, paths, or directories of them; one or a list.
         output: The folder; None: one that goes with the process's temporary files.
     """
-    given = [traces] if isinstance(traces, (Trace, str, os.PathLike)) else list(traces)
+    every = [traces] if isinstance(traces, (Trace, str, os.PathLike)) else list(traces)
     output = tempfile.mkdtemp(prefix="buoy-") + "/analysis" if output is None else output
     with tempfile.TemporaryDirectory() as folder:
         paths = []
-        for at, one in enumerate(given):
+        for at, one in enumerate(every):
             if isinstance(one, Trace):
                 paths.append(os.path.join(folder, f"{at:06}.npz"))
                 one.save(paths[-1])

@@ -176,10 +176,14 @@ class _Plan:
                 continue
             matching = [one] if one in known else fnmatch.filter(meant, one)
             if not matching:
-                raise _core.UsageError(f"{what}: nothing is called {one!r}; expected one of {', '.join(_SHORT)}, or a name of "
-                                       "model.hook_names()")
+                raise _core.UsageError(f"{what}: nothing is called {one!r}; expected one of {', '.join(_SHORT)}, or {self._known_names()}")
             found += matching
         return found
+
+    def _known_names(self) -> str:
+        """All long names in one line: those of a layer once."""
+        layer = [name.split(".", 2)[2] for name in hook_names(self.count) if name.startswith("blocks.0.")]
+        return f"hook_embed, blocks.0 to blocks.{self.count - 1} with {', '.join(layer)}, ln_final.hook_normalized after the last, hook_logits"
 
     def _of_short(self, short: str, every: Iterable[int]) -> list[str]:
         if short == "logits":
