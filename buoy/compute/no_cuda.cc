@@ -22,6 +22,12 @@ std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& /*options*/) {
   fail("{}", *cuda_problem());
 }
 
+OnCard::OnCard(int card) {
+  if (card >= 0) fail("{}", *cuda_problem());
+}
+
+OnCard::~OnCard() = default;
+
 void wait_for_stream(Backend& /*backend*/, std::uintptr_t /*stream*/) {
   fail("{}", *cuda_problem());
 }

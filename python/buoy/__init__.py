@@ -11,7 +11,7 @@ Numbers are defined in docs/definitions.md; docs/python.md tells more of this pa
 """
 from ._core import Cancelled, Error, InternalError, UsageError, __version__
 from ._core import bundled_models as _bundled_models
-from .bridge import attention
+from .bridge import Statistics, attention
 from .figure import Figure, Page
 from .lab import (Result, analyze, audit, command, evaluate, intervene, replay, score, shuffle, stress, study, table, trace, verbs, world)
 from .model import Generation, Model, Tokenizer, load
@@ -21,7 +21,7 @@ from .traces import Trace, analyses, read_trace, read_traces
 eval = evaluate  # as the command line calls it
 
 
-def models():
+def models() -> list[str]:
     """Names of the models that come with Buoy.
 
     Returns:
@@ -31,7 +31,7 @@ def models():
 
 
 __all__ = [
-    "Cancelled", "Change", "Error", "Figure", "Generation", "InternalError", "Model", "Page", "Result", "Run", "Step", "Tokenizer", "Trace",
+    "Cancelled", "Change", "Error", "Figure", "Generation", "InternalError", "Model", "Page", "Result", "Run", "Statistics", "Step", "Tokenizer", "Trace",
     "UsageError", "__version__", "analyses", "analyze", "attention", "audit", "command", "eval", "evaluate", "intervene", "load", "models", "read_trace", "read_traces",
     "replay", "score", "shuffle", "stress", "study", "table", "trace", "verbs", "world"
 ]

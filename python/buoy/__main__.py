@@ -5,7 +5,7 @@ import sys
 from . import _core
 
 
-def main():
+def main() -> int:
     # The command watches for Ctrl-C itself.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _core.command(sys.argv[1:])

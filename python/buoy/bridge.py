@@ -2,19 +2,53 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Iterable, Mapping, Sequence, Union
+from typing import Any, Iterable, Iterator, Mapping, Sequence, Union
 
 import numpy as np
 
 from . import _core
+from .arrays import Array
 
 Mask = Union[str, "tuple[str, int]", "tuple[str, int, int]"]
 STATS = ("column_sums", "rows", "masses", "row_means", "norms", "qk_means", "pattern")
 
 
-def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Mask = "full", stats: Sequence[str] = (), *, scale: float | None = None,
-              key_bias: np.ndarray | None = None, rows: Iterable[int] | None = None,
-              masses: Mapping[str, Sequence[int]] | None = None) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+class Statistics(Mapping[str, Array]):
+    """What was measured: arrays by name.
+
+    On a card they are under way when the call returns. Looking at them waits for them; until then nothing does, and the card has work.
+    """
+
+    def __init__(self, found: _core.Statistics | dict[str, Array]):
+        self._found = found
+
+    def _arrays(self) -> dict[str, Array]:
+        if not isinstance(self._found, dict):
+            self._found = self._found.take()
+        return self._found
+
+    def __getitem__(self, name: str) -> Array:
+        arrays = self._arrays()
+        if name not in arrays:
+            raise KeyError(f"{name!r} was not measured; measured: {', '.join(arrays) or 'nothing'}")
+        return arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays())
+
+    def __len__(self) -> int:
+        return len(self._arrays())
+
+    def __repr__(self) -> str:
+        return f"<buoy.Statistics: {', '.join(f'{name} {list(array.shape)}' for name, array in self.items()) or 'nothing'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Statistics, (self._arrays(),)
+
+
+def attention(q: Array, k: Array, v: Array, mask: Mask = "full", stats: Sequence[str] = (), *, scale: float | None = None,
+              key_bias: Array | None = None, rows: Iterable[int] | None = None,
+              masses: Mapping[str, Sequence[int]] | None = None) -> tuple[Array, Statistics]:
     """softmax(q·kᵀ·scale + bias)·v and its statistics, on the CPU in float32, with no N×N.
 
     Args:
@@ -51,7 +85,7 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Mask = "full", 
     if key_bias is not None:
         bias = list(np.broadcast_to(np.asarray(key_bias, np.float32), (q.shape[0], k.shape[2])))
     found = _core.attention(rows_q, rows_k, rows_v, out, None, block, offset, first, bias, wanted_of(stats, rows, masses), 0)
-    return out.transpose(0, 2, 1, 3), found
+    return out.transpose(0, 2, 1, 3), Statistics(found.take())
 
 
 def check_sizes(name: str, shape: Sequence[int]) -> None:
@@ -72,7 +106,7 @@ def block_of(mask: Mask) -> tuple[int, int]:
     if mask == "causal":
         return 1, 0
     if isinstance(mask, tuple) and len(mask) in (2, 3) and mask[0] == "block" and all(isinstance(one, int) for one in mask[1:]):
-        size, offset = mask[1], mask[2] if len(mask) == 3 else 0
+        size, offset = mask[1], sum(mask[2:])
         if size >= 1 and 0 <= offset < size:
             return size, offset
     raise _core.UsageError(f"mask is {mask!r}, expected \"full\", \"causal\", (\"block\", size) or (\"block\", size, offset)")

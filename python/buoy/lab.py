@@ -16,7 +16,7 @@ import tempfile
 import threading
 from typing import Any, Iterable
 
-from . import _core
+from . import _core, given
 from .figure import Figure
 from .model import Model
 from .tables import read_csv
@@ -32,10 +32,10 @@ def verbs() -> dict[str, dict[str, Any]]:
 
 
 def _python_name(option: dict[str, Any]) -> str:
-    return option["name"].lstrip("-").replace("-", "_")
+    return str(option["name"]).lstrip("-").replace("-", "_")
 
 
-def _arguments(path: tuple[str, ...], given: Iterable[Any], options: dict[str, Any]) -> list[str]:
+def _arguments(path: tuple[str, ...], places: Iterable[Any], options: dict[str, Any]) -> list[str]:
     """The words of a command line. Raises UsageError for options that the verb does not have."""
     verb = verbs().get(path[0])
     if verb is None:
@@ -59,15 +59,15 @@ def _arguments(path: tuple[str, ...], given: Iterable[Any], options: dict[str, A
             continue
         for one in value if isinstance(value, (list, tuple)) else [value]:
             words.append(f"{option['name']}={_word(name, one)}")
-    places = [_word("argument", one) for one in given]
-    return words + (["--", *places] if any(place.startswith("-") for place in places) else places)
+    last = [_word("argument", one) for one in places]
+    return words + (["--", *last] if any(one.startswith("-") for one in last) else last)
 
 
 def _word(name: str, value: Any) -> str:
     value = value.directory if isinstance(value, Model) else value
     if isinstance(value, bool) or not isinstance(value, (str, int, float, os.PathLike)):
         raise _core.UsageError(f"{name} is {value!r}, expected text or a number")
-    word = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    word = str(os.fspath(value)) if isinstance(value, os.PathLike) else str(value)
     if "\0" in word:
         raise _core.UsageError(f"{name} holds a zero byte")
     return word
@@ -86,10 +86,11 @@ def _run(words: list[str], quiet: bool) -> str:
                              [sys.executable, "-m", "buoy", *words],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
                              encoding="utf-8", errors="replace", env=_environment(), start_new_session=True)
-    remarks: list[str] = []
+    assert child.stdout is not None and child.stderr is not None
+    printed_to, said_to, remarks = child.stdout, child.stderr, list[str]()
 
     def listen() -> None:
-        for line in child.stderr:
+        for line in said_to:
             remarks.append(line.rstrip("\n"))
             if not quiet and not line.startswith("buoy: warning: ") and child.poll() is None:
                 print(line, end="", file=sys.stderr, flush=True)
@@ -97,7 +98,7 @@ def _run(words: list[str], quiet: bool) -> str:
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
     try:
-        printed = child.stdout.read()
+        printed = printed_to.read()
         code = child.wait()
     except BaseException:  # Ctrl-C: what is stored stays, and the same call goes on after it
         child.send_signal(signal.SIGINT)
@@ -105,8 +106,8 @@ def _run(words: list[str], quiet: bool) -> str:
         raise
     finally:
         listener.join()
-        child.stdout.close()
-        child.stderr.close()
+        printed_to.close()
+        said_to.close()
     _complain(code, remarks)
     return printed
 
@@ -139,7 +140,7 @@ def command(verb: str, *arguments: Any, quiet: bool = True, **options: Any) -> s
         UsageError: Options that there are not or that make no sense.
         Error: The work failed; the message is the command's one line.
     """
-    return _run(_arguments(tuple(verb.split()), arguments, options), quiet)
+    return _run(_arguments(tuple(given.text(verb, "verb").split()) or ("",), arguments, options), quiet)
 
 
 class Result:
@@ -177,7 +178,10 @@ class Result:
 
     def json(self, name: str) -> Any:
         """A JSON file of the run."""
-        return json.loads((self.path / f"{name}.json").read_text())
+        path = self.path / f"{name}.json"
+        if not path.exists():
+            raise _core.Error(f"{self.path}: has no {name}.json, expected one of {', '.join(sorted(one.stem for one in self.path.glob('*.json')))}")
+        return json.loads(path.read_text())
 
     @property
     def page(self) -> pathlib.Path:
@@ -239,8 +243,8 @@ def audit(output: Any, *, quiet: bool = False, **options: Any) -> Result:
     return _to_folder("audit", output, (), quiet, options)
 
 
-def _listed(given: Any) -> list[Any]:
-    return [given] if isinstance(given, (str, os.PathLike)) else list(given)
+def _listed(one_or_more: Any) -> list[Any]:
+    return [one_or_more] if isinstance(one_or_more, (str, os.PathLike)) else list(one_or_more)
 
 
 def study(output: Any, *, quiet: bool = False, **options: Any) -> Result:
@@ -258,11 +262,11 @@ def analyze(traces: Any, output: Any = None, *, quiet: bool = False, **options: 
         traces: :class:`Trace` objects of one model, paths, or directories of them; one or a list.
         output: The folder; None: one that goes with the process's temporary files.
     """
-    given = [traces] if isinstance(traces, (Trace, str, os.PathLike)) else list(traces)
+    every = [traces] if isinstance(traces, (Trace, str, os.PathLike)) else list(traces)
     output = tempfile.mkdtemp(prefix="buoy-") + "/analysis" if output is None else output
     with tempfile.TemporaryDirectory() as folder:
         paths = []
-        for at, one in enumerate(given):
+        for at, one in enumerate(every):
             if isinstance(one, Trace):
                 paths.append(os.path.join(folder, f"{at:06}.npz"))
                 one.save(paths[-1])

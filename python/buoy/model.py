@@ -3,22 +3,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Literal, Mapping, Sequence, Union, overload
 
 import numpy as np
 
-from . import _core
+from . import _core, given
+from .arrays import Array
 from .run import Change, Record, Run
 
 if TYPE_CHECKING:
     from .traces import Trace
 
 #: Text, token ids, or messages of a conversation.
-Prompt = "str | Sequence[int] | np.ndarray | Sequence[Mapping[str, str]]"
+Prompt = Union[str, Sequence[int], np.ndarray[Any, Any], Sequence[Mapping[str, str]]]
 
 
-def load(model: str = "mini-mdm", *, device: str = "auto", dtype: str = "auto", threads: int = 0, family: str = "") -> Model:
+def load(model: str | os.PathLike[str] = "mini-mdm", *, device: str = "auto", dtype: str = "auto", threads: int = 0, family: str = "") -> Model:
     """Loads a model.
 
     Args:
@@ -33,7 +35,9 @@ def load(model: str = "mini-mdm", *, device: str = "auto", dtype: str = "auto", 
         Error: The checkpoint is not there or has problems; all of them are listed.
         UsageError: A device or type that makes no sense.
     """
-    return Model(_core.load(str(model), device, dtype, threads, family, lambda line: warnings.warn(line, stacklevel=3)))
+    place, names = given.path(model, "model"), {"device": device, "dtype": dtype, "family": family}
+    device, dtype, family = (given.text(value, name) for name, value in names.items())
+    return Model(_core.load(place, device, dtype, given.whole(threads, "threads"), family, lambda line: warnings.warn(line, stacklevel=3)))
 
 
 @dataclasses.dataclass
@@ -49,15 +53,15 @@ class Generation:
         commit_step: ``[G] int64``, the pass that wrote each token, from 0; -1 where none did.
         confidence: ``[G] float64``, what the sampler ranked or drew by.
     """
-    tokens: np.ndarray
+    tokens: Array
     prompt_length: int
     text: str | None
     steps: int
-    commit_step: np.ndarray
-    confidence: np.ndarray
+    commit_step: Array
+    confidence: Array
 
     @property
-    def ids(self) -> np.ndarray:
+    def ids(self) -> Array:
         return self.tokens[self.prompt_length:]
 
     def __str__(self) -> str:
@@ -70,20 +74,20 @@ class Tokenizer:
     def __init__(self, core: _core.Model):
         self._core = core
 
-    def encode(self, text: str, add_special_tokens: bool = True) -> np.ndarray:
+    def encode(self, text: str, add_special_tokens: bool = True) -> Array:
         """Token ids of a text, ``[N] int32``; with the special tokens (BOS) that the tokenizer adds, or without."""
-        return self._core.encode(text, add_special_tokens)
+        return self._core.encode(given.text(text, "text"), given.flag(add_special_tokens, "add_special_tokens"))
 
     def decode(self, ids: Any, skip_special_tokens: bool = False) -> str:
         """Text of token ids. Raises Error for an id outside the vocabulary."""
-        return self._core.decode(ids, skip_special_tokens)
+        return self._core.decode(ids, given.flag(skip_special_tokens, "skip_special_tokens"))
 
     def tokens(self, ids: Any) -> list[str]:
         """Each token by itself, as a label."""
         return self._core.token_texts(ids)
 
     def apply_chat_template(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = True,
-                            tokenize: bool = False, date: str = "2024-07-26") -> str | np.ndarray:
+                            tokenize: bool = False, date: str = "2024-07-26") -> str | Array:
         """A conversation as the prompt that the model was trained on.
 
         Args:
@@ -92,7 +96,7 @@ class Tokenizer:
             tokenize: Token ids instead of text.
             date: For templates that ask for the day: a prompt must not depend on when it is made.
         """
-        text = self._core.render_chat(json.dumps(list(messages)), add_generation_prompt, date)
+        text = self._core.render_chat(_messages(messages), given.flag(add_generation_prompt, "add_generation_prompt"), given.text(date, "date"))
         return self._core.encode(text, False) if tokenize else text
 
     @property
@@ -117,6 +121,7 @@ class Model:
     def __init__(self, core: _core.Model):
         self._core = core
         self._config = core.config()
+        self._directory = os.path.abspath(core.directory())  # notebooks change the folder they work in
 
     @property
     def name(self) -> str:
@@ -126,7 +131,7 @@ class Model:
     @property
     def directory(self) -> str:
         """Where its checkpoint lies."""
-        return self._core.directory()
+        return self._directory
 
     @property
     def device(self) -> str:
@@ -148,22 +153,29 @@ class Model:
     def __repr__(self) -> str:
         return f"<buoy.Model {self.name}: {self._config['family']}, {self._config['layers']} layers, on {self.device}>"
 
-    def prompt_ids(self, prompt: Prompt, chat: bool | None = None) -> np.ndarray:
+    def prompt_ids(self, prompt: Prompt, chat: bool | None = None) -> Any:
         """Token ids of a prompt.
 
         Args:
             prompt: Text (one user message where the model has a chat template), messages, or ids, which stay as they are.
             chat: Whether text goes into the chat template; None: where there is one.
         """
+        chat = None if chat is None else given.flag(chat, "chat")
         if isinstance(prompt, str):
-            return self._core.encode_prompt(prompt, chat)
+            return self._core.encode_prompt(given.text(prompt, "prompt"), chat)
         if not isinstance(prompt, (bytes, bytearray)) and hasattr(prompt, "__len__") and len(prompt) and isinstance(prompt[0], Mapping):
-            return self._core.encode(self._core.render_chat(json.dumps(list(prompt)), True, "2024-07-26"), False)
+            return self._core.encode(self._core.render_chat(_messages(prompt), True, "2024-07-26"), False)
         if chat is not None:
             raise _core.UsageError("chat has no effect on token ids")
         return prompt
 
-    def forward(self, ids: Any, *, attentions: bool = False, hidden: bool = False) -> np.ndarray | dict[str, np.ndarray]:
+    @overload
+    def forward(self, ids: Any, *, attentions: Literal[False] = False, hidden: Literal[False] = False) -> Array: ...
+
+    @overload
+    def forward(self, ids: Any, *, attentions: bool = False, hidden: bool = False) -> Any: ...
+
+    def forward(self, ids: Any, *, attentions: bool = False, hidden: bool = False) -> Array | dict[str, Array]:
         """One pass over a sequence.
 
         Args:
@@ -175,8 +187,16 @@ class Model:
             Logits ``[T, V] float32``; with ``attentions`` or ``hidden`` a dict with ``logits``, ``attentions [L, H, T, T]`` and
             ``hidden [L + 1, T, E]``.
         """
-        made = self._core.forward(ids, attentions, hidden)
+        made = self._core.forward(ids, given.flag(attentions, "attentions"), given.flag(hidden, "hidden"))
         return made if attentions or hidden else made["logits"]
+
+    @overload  # type: ignore  # a text is also a sequence of texts: the first that fits goes
+    def generate(self, prompt: Prompt, *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None,
+                 **settings: Any) -> Generation: ...
+
+    @overload
+    def generate(self, prompt: Sequence[Prompt], *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None,
+                 **settings: Any) -> list[Generation]: ...
 
     def generate(self, prompt: Prompt | Sequence[Prompt], *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None,
                  **settings: Any) -> Generation | list[Generation]:
@@ -193,7 +213,8 @@ class Model:
             A :class:`Generation`, or a list of them for a list of prompts. Ctrl-C stops it before its next pass.
         """
         many = _is_batch(prompt)
-        ids = [self.prompt_ids(one, chat) for one in (prompt if many else [prompt])]
+        prompts: Any = prompt if many else [prompt]
+        ids = [self.prompt_ids(one, chat) for one in prompts]
         made = [self._generation(one) for one in self._core.generate(ids, _settings(sampler, settings))]
         return made if many else made[0]
 
@@ -225,6 +246,8 @@ class Model:
         Returns:
             A :class:`Run`, an iterator over :class:`Step`; its ``result`` is the :class:`Generation` when it is over.
         """
+        if _is_batch(prompt):
+            raise _core.UsageError("prompt: got several, expected one; generate() answers them in a batch")
         return Run(self, self.prompt_ids(prompt, chat), _settings(sampler, settings), record=record, layers=layers, heads=heads,
                    masses=masses, change=change, hooks=hooks)
 
@@ -247,11 +270,19 @@ class Model:
         """
         from .traces import Trace
         wanted = {"record": record, "record_steps": record_steps, "layers": layers, "per_head": per_head}
-        return Trace(_core.trace_prompt(self._core, prompt, chat, settings, wanted))
+        chat = None if chat is None else given.flag(chat, "chat")
+        return Trace(_core.trace_prompt(self._core, given.text(prompt, "prompt"), chat, settings, wanted))
 
     def _generation(self, made: dict[str, Any]) -> Generation:
         text = self._core.answer_text(made["tokens"][made["prompt_length"]:]) if self._core.has_tokenizer() else None
         return Generation(text=text, **made)
+
+
+def _messages(messages: Any) -> str:
+    try:
+        return json.dumps(list(messages))
+    except (TypeError, ValueError) as wrong:
+        raise _core.UsageError(f"messages: {wrong}, expected [{{\"role\": \"user\", \"content\": text}}, …]") from None
 
 
 def _settings(sampler: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any]:

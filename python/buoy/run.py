@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Se
 import numpy as np
 
 from . import _core
+from .arrays import Array
 
 if TYPE_CHECKING:
     from .model import Generation, Model
@@ -122,7 +123,7 @@ class Step:
         return list(self._plan.watch.get("layers", []))
 
     @property
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, Array]:
         """All arrays by name."""
         return {name: value for name, value in self._kept.items() if isinstance(value, np.ndarray)}
 
@@ -142,7 +143,8 @@ class Step:
 class _Plan:
     """What record, layers, heads and masses come to: settings for the engine, and where each name is found."""
 
-    def __init__(self, config: Mapping[str, Any], record: Record, layers, heads, masses, hooks):
+    def __init__(self, config: Mapping[str, Any], record: Record, layers: Iterable[int] | None,
+                 heads: Iterable[int] | None, masses: Mapping[str, Sequence[int]] | None, hooks: Mapping[str, Any] | None):
         self.count = config["layers"]
         self.watch: dict[str, Any] = {}
         self.names: list[str] = []
@@ -174,10 +176,14 @@ class _Plan:
                 continue
             matching = [one] if one in known else fnmatch.filter(meant, one)
             if not matching:
-                raise _core.UsageError(f"{what}: nothing is called {one!r}; expected one of {', '.join(_SHORT)}, or a name of "
-                                       "model.hook_names()")
+                raise _core.UsageError(f"{what}: nothing is called {one!r}; expected one of {', '.join(_SHORT)}, or {self._known_names()}")
             found += matching
         return found
+
+    def _known_names(self) -> str:
+        """All long names in one line: those of a layer once."""
+        layer = [name.split(".", 2)[2] for name in hook_names(self.count) if name.startswith("blocks.0.")]
+        return f"hook_embed, blocks.0 to blocks.{self.count - 1} with {', '.join(layer)}, ln_final.hook_normalized after the last, hook_logits"
 
     def _of_short(self, short: str, every: Iterable[int]) -> list[str]:
         if short == "logits":
@@ -189,7 +195,7 @@ class _Plan:
                 raise _core.UsageError(f"layer {layer} was asked for, the model has {self.count}")
         return [f"blocks.{layer}.{_ATTENTION[short][0]}" for layer in every]
 
-    def _fill(self, heads) -> None:
+    def _fill(self, heads: Iterable[int] | None) -> None:
         by_short: dict[str, set[int]] = {}
         for name in self.names:
             short, layer, _ = _meaning(name, self.count)
@@ -284,7 +290,9 @@ def _close_all() -> None:
 class Run(Iterator[Step]):
     """A generation in steps: an iterator, and a context manager that ends it. Made by :meth:`Model.run`."""
 
-    def __init__(self, model: Model, ids: Any, settings: dict[str, Any], *, record, layers, heads, masses, change, hooks):
+    def __init__(self, model: Model, ids: Any, settings: dict[str, Any], *, record: Record, layers: Iterable[int] | None,
+                 heads: Iterable[int] | None, masses: Mapping[str, Sequence[int]] | None, change: Callable[..., Change | None] | None,
+                 hooks: Mapping[str, Callable[..., Change | None]] | None):
         self._model = model
         self._plan = _Plan(model.config, record, layers, heads, masses, hooks)
         self._result: Generation | None = None
@@ -386,7 +394,7 @@ def _after(hooks: Mapping[str, Callable[..., Change | None]], plan: _Plan) -> Ca
                 raise _core.UsageError(f"hooks: {name!r} is no attention; record it and read it from the step")
             by_layer.setdefault(layer, []).append((name, arrays, function))
 
-    def called(step: int, layer: int, kept: dict[str, np.ndarray]) -> Any:
+    def called(step: int, layer: int, kept: dict[str, Array]) -> Any:
         answer = None
         for name, arrays, function in by_layer.get(layer, ()):
             value = tuple(kept[array] for array in arrays)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Array
 
-def _column(values: list[str]) -> np.ndarray:
+
+def _column(values: list[str]) -> Array:
     """Numbers where all are numbers; what is empty is NaN among them."""
     try:
         return np.array([int(value) for value in values])

@@ -13,20 +13,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 import torch
 
 from . import _core
-from .bridge import Mask, block_of, check_positions, check_sizes, wanted_of
-
+from .arrays import Array
+from .bridge import Mask, Statistics, block_of, check_positions, check_sizes, wanted_of
+from .masks import make_mask, outside_graphs, read_mask
 
 
 class Attended(NamedTuple):
     """What :func:`attention` returns."""
     output: torch.Tensor  #: as q
-    stats: dict[str, np.ndarray]  #: by name; empty where nothing was asked for
+    stats: Statistics  #: arrays by name; empty where nothing was asked for
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask = "full", stats: Sequence[str] = (), *,
@@ -47,20 +49,40 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask = "f
         masses: Groups of keys by name.
 
     Returns:
-        (output, stats): the output shaped as q; statistics are NumPy arrays.
+        (output, stats): the output shaped as q; statistics are NumPy arrays, fetched from a card when they are first looked at.
 
     Raises:
         UsageError: Shapes, types or devices that do not fit, or tensors that want a gradient while gradients are recorded.
     """
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
+    _check({"q": q, "k": k, "v": v})
+    bias = None if key_bias is None else _bias(key_bias, q.shape[0])
+    return _attend((q, k, v), mask, wanted_of(stats, rows, masses), scale, bias)
+
+
+def _check(tensors: Mapping[str, Any]) -> None:
+    first: torch.Tensor | None = None
+    for name, tensor in tensors.items():
         if not isinstance(tensor, torch.Tensor):
             raise _core.UsageError(f"{name}: got {type(tensor).__name__}, expected a torch.Tensor")
+        first = tensor if first is None else first
         if tensor.dim() != 4:
             raise _core.UsageError(f"{name}: got shape {list(tensor.shape)}, expected [batch, heads, positions, head size]")
         check_sizes(name, tensor.shape)
+        if tensor.device.type not in ("cpu", "cuda") or tensor.device != first.device:
+            wanted = "the cpu or an NVIDIA card" if tensor is first else f"{first.device}, as the first"
+            raise _core.UsageError(f"{name}: lies on {tensor.device}, expected {wanted}")
+        if tensor.dtype not in (torch.float32, torch.bfloat16) or tensor.dtype != first.dtype:
+            wanted = "float32 or bfloat16" if tensor is first else f"{first.dtype}, as the first"
+            raise _core.UsageError(f"{name}: is {tensor.dtype}, expected {wanted}")
+        if tensor.layout != torch.strided:
+            raise _core.UsageError(f"{name}: is {tensor.layout}, expected a dense tensor")
         if tensor.requires_grad and torch.is_grad_enabled():
             raise _core.UsageError(f"{name}: wants a gradient, and this attention has none; use torch.no_grad()")
-    q, k, v = q.detach(), k.detach(), v.detach()
+
+
+def _attend(tensors: Sequence[torch.Tensor], mask: Mask, wanted: dict[str, Any], scale: float | None,
+            bias: list[Array] | None) -> Attended:
+    q, k, v = (tensor.detach() for tensor in tensors)
     usual = 1 / math.sqrt(q.shape[-1])
     if scale is not None and not math.isclose(scale, usual, rel_tol=1e-6):
         q = q * (scale / usual)
@@ -69,11 +91,9 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask = "f
     out = torch.empty_like(rows_q)
     block, offset = block_of(mask)
     first = check_positions(q.shape[2], k.shape[2], block)
-    wanted = wanted_of(stats, rows, masses)
-    bias = None if key_bias is None else _bias(key_bias, q.shape[0])
     stream, cuda_stream = _streams(q)
     found = _core.attention(rows_q, rows_k, rows_v, out, stream, block, offset, first, bias, wanted, cuda_stream)
-    return Attended(out.transpose(1, 2), found)
+    return Attended(out.transpose(1, 2), Statistics(found.take() if stream is None else found))
 
 
 def _rows(tensor: torch.Tensor) -> torch.Tensor:
@@ -82,8 +102,8 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor:
     return made.clone() if made.data_ptr() % 16 else made
 
 
-def _bias(key_bias: torch.Tensor, batch: int) -> list[np.ndarray]:
-    bias = key_bias.detach().to("cpu", torch.float32).numpy()
+def _bias(key_bias: Any, batch: int) -> list[Array]:
+    bias = torch.as_tensor(key_bias).detach().to("cpu", torch.float32).numpy()
     return [bias if bias.ndim == 1 else bias[at] for at in range(batch)] if bias.ndim == 1 or len(bias) == batch else [bias]
 
 
@@ -91,6 +111,8 @@ def _streams(q: torch.Tensor) -> tuple[int | None, int]:
     """What DLPack is told of PyTorch's current stream, and the stream itself."""
     if q.device.type != "cuda":
         return None, 0
+    if torch.cuda.is_current_stream_capturing():
+        raise _core.UsageError("a CUDA graph is being captured, and statistics leave the card: run this attention outside of it")
     stream = torch.cuda.current_stream(q.device).cuda_stream
     return -1, stream  # -1: do not wait; we order streams ourselves
 
@@ -103,18 +125,20 @@ class Call:
     """One call of a layer's attention while a model was watched.
 
     Attributes:
-        layer: Its number.
+        layer: Its number; -1 where the model does not number it.
         call: Which call of this layer it was, from 0.
-        stats: By name, batch first.
+        stats: Arrays by name, batch first. Those of a card are fetched when they are first looked at.
         queries, keys: How many positions there were.
         mask: "causal" or "full".
+        name: Of the module, as ``model.named_modules()`` has it.
     """
     layer: int
     call: int
-    stats: dict[str, np.ndarray]
+    stats: Statistics
     queries: int
     keys: int
     mask: str
+    name: str
 
 
 class Watched:
@@ -124,87 +148,126 @@ class Watched:
         calls: All calls, in order.
     """
 
-    def __init__(self, model: Any, stats: Sequence[str], layers: Iterable[int] | None, on_call: Callable[[Call], None] | None):
+    def __init__(self, model: Any, stats: Sequence[str], layers: Iterable[int] | None, on_call: Callable[[Call], None] | None,
+                 masses: Mapping[str, Sequence[int]] | None = None):
         self.calls: list[Call] = []
         self._model = model
         self._layers = None if layers is None else set(layers)
-        self._wanted = wanted_of(stats, None, None)
-        self._stats = [stats] if isinstance(stats, str) else list(stats)
+        self._wanted = wanted_of(stats, None, masses)
         self._on_call = on_call
-        self._counts: dict[int, int] = {}
-        self._before: str | None = None
+        self._counts: dict[str, int] = {}
+        self._before: list[tuple[Any, str | None]] = []
+        self._reached = False
 
     def __enter__(self) -> Watched:
         register()
-        config = self._model.config
-        if getattr(self._model, "_buoy_watched", None) is not None:
+        if not hasattr(self._model, "config") or not hasattr(self._model, "modules"):
+            raise _core.UsageError(f"model: got {type(self._model).__name__}, expected a model of transformers")
+        if any(_is_watched(module) for module in self._model.modules()):
             raise _core.UsageError("the model is watched already")
-        self._before = getattr(config, "_attn_implementation", None) or "eager"
-        self._model._buoy_watched = self
-        for module in self._model.modules():
-            module._buoy_model = _Reference(self)
-        _set_implementation(self._model, "buoy")
+        numbers = {module.layer_idx for module in self._model.modules() if isinstance(getattr(module, "layer_idx", None), int)}
+        for layer in sorted((self._layers or set()) - numbers) if numbers else ():
+            raise _core.UsageError(f"layers: {layer} was asked for, {type(self._model).__name__} has {min(numbers)} to {max(numbers)}")
+        self._before = _implementations(self._model)
+        for name, module in self._model.named_modules():
+            module._buoy_place = _Place(self, name)
+        try:
+            _set_implementation(self._model)
+            if not any(config._attn_implementation == "buoy" for config, _ in self._before):
+                raise _core.UsageError(f"{type(self._model).__name__} computes its attention by itself, not through transformers' AttentionInterface")
+        except BaseException as raised:
+            self.close()
+            if isinstance(raised, (ValueError, ImportError)) and not isinstance(raised, _core.Error):
+                raise _core.UsageError(f"{type(self._model).__name__}: {' '.join(str(raised).split())}") from None
+            raise
+        self._reached = False
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         self.close()
+        if kind is None and not self._reached:
+            warnings.warn("nothing was recorded: the watched model computed no attention that transformers handed on", stacklevel=2)
 
     def close(self) -> None:
         """Gives the model its own attention back. What was recorded stays."""
-        if getattr(self._model, "_buoy_watched", None) is not self:
-            return
-        self._model._buoy_watched = None
-        for module in self._model.modules():
-            if "_buoy_model" in module.__dict__:
-                del module._buoy_model
-        _set_implementation(self._model, self._before)
+        for config, implementation in self._before:
+            config._attn_implementation = implementation
+        if self._before:
+            for module in self._model.modules():
+                module.__dict__.pop("_buoy_place", None)
+        self._before = []
 
     def layer(self, number: int) -> list[Call]:
         """The calls of one layer."""
         return [call for call in self.calls if call.layer == number]
 
-    def wants(self, layer: int) -> bool:
+    def _wants(self, layer: int) -> bool:
+        self._reached = True
         return self._layers is None or layer in self._layers
 
-    def take(self, layer: int, stats: dict[str, np.ndarray], queries: int, keys: int, mask: str) -> None:
-        call = Call(layer, self._counts.get(layer, 0), stats, queries, keys, mask)
-        self._counts[layer] = call.call + 1
+    def _take(self, call: Call) -> None:
+        call.call = self._counts.get(call.name, 0)
+        self._counts[call.name] = call.call + 1
         if self._on_call is not None:
             self._on_call(call)
         else:
             self.calls.append(call)
 
 
-class _Reference:
-    """Keeps torch.nn.Module from taking what it refers to for a part of the module."""
+class _Place:
+    """What a module of a watched model knows. Not a part of the module, for all that torch.nn.Module sees."""
 
-    def __init__(self, watched: Watched):
+    def __init__(self, watched: Watched | None, name: str):
         self.watched = watched
+        self.name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy of the model, or one that was stored, is watched by nobody
+        return _Place, (None, self.name)
+
+
+def _is_watched(module: Any) -> bool:
+    place = module.__dict__.get("_buoy_place")
+    return place is not None and place.watched is not None
 
 
 def watch(model: Any, stats: Sequence[str] = ("column_sums",), *, layers: Iterable[int] | None = None,
-          on_call: Callable[[Call], None] | None = None) -> Watched:
+          on_call: Callable[[Call], None] | None = None, masses: Mapping[str, Sequence[int]] | None = None) -> Watched:
     """Records the attention of a transformers model while it runs.
 
     Args:
         model: Any model of transformers that supports attention implementations (AttentionInterface).
         stats: See :func:`attention`.
         layers: Which layers; all without. The others compute with the same kernels and record nothing.
-        on_call: Is handed every :class:`Call` instead of ``calls``: for those who keep running sums.
+        on_call: Is handed every :class:`Call` instead of ``calls``: for those who keep running sums. On a card, looking at the call's
+            statistics waits for them, in every layer.
+        masses: Groups of keys by name.
 
     Returns:
         A context manager; inside, the model's attention is Buoy's.
     """
-    return Watched(model, stats, layers, on_call)
+    return Watched(model, stats, layers, on_call, masses)
 
 
-def _set_implementation(model: Any, name: str) -> None:
+def _implementations(model: Any) -> list[tuple[Any, str | None]]:
+    """Every configuration of the model and its parts, outer ones first, and the attention that it names."""
+    found: dict[int, tuple[Any, str | None]] = {}
+    waiting = [module.config for module in model.modules() if hasattr(module, "config")]
+    while waiting:
+        config = waiting.pop(0)
+        if config is None or id(config) in found or not hasattr(config, "_attn_implementation"):
+            continue
+        found[id(config)] = (config, config._attn_implementation)
+        waiting += [getattr(config, name, None) for name in getattr(config, "sub_configs", None) or ()]
+    return list(found.values())
+
+
+def _set_implementation(model: Any) -> None:
     if hasattr(model, "set_attn_implementation"):
-        model.set_attn_implementation(name)
+        model.set_attn_implementation("buoy")
         return
     for module in model.modules():
         if hasattr(module, "config"):
-            module.config._attn_implementation = name
+            module.config._attn_implementation = "buoy"
 
 
 _registered = False
@@ -219,11 +282,10 @@ def register() -> None:
         from transformers import AttentionInterface
     except ImportError as missing:
         raise _core.Error(f"transformers with AttentionInterface (4.48 or newer) is needed: {missing}") from None
-    AttentionInterface.register("buoy", _transformers_attention)
+    AttentionInterface.register("buoy", outside_graphs(_transformers_attention))
     try:  # masks as sdpa gets them: none where causal says all
         from transformers import AttentionMaskInterface
-        from transformers.masking_utils import sdpa_mask
-        AttentionMaskInterface.register("buoy", sdpa_mask)
+        AttentionMaskInterface.register("buoy", outside_graphs(make_mask))
     except ImportError:
         pass
     _registered = True
@@ -234,44 +296,23 @@ def _transformers_attention(module: Any, query: torch.Tensor, key: torch.Tensor,
                             is_causal: bool | None = None, **others: Any) -> tuple[torch.Tensor, None]:
     if dropout > 0:
         raise _core.UsageError("dropout is above 0, and this attention is forward only; use model.eval()")
-    for name in ("softcap", "sinks", "s_aux"):
+    for name in ("softcap", "sinks", "s_aux", "position_bias"):
         if others.get(name) is not None:
             raise _core.UsageError(f"{type(module).__name__} asks for {name}, which Buoy's attention does not have")
     window = others.get("sliding_window")
     if window is not None and window < key.shape[2]:
         raise _core.UsageError(f"{type(module).__name__} sees a window of {window} positions, of {key.shape[2]}; Buoy's attention has none")
+    if others.get("output_attentions"):
+        raise _core.UsageError("output_attentions asks for weights of N×N, which Buoy's attention does not keep; watch with stats=[\"pattern\"]")
+    _check({f"{type(module).__name__}: {name}": tensor for name, tensor in (("query", query), ("key", key), ("value", value))})
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    mask, bias = _read_mask(attention_mask, query, key, bool(causal))
-    reference = getattr(module, "_buoy_model", None)
+    rule = read_mask(attention_mask, query, key, bool(causal))
+    key, value = key[:, :, :rule.keys], value[:, :, :rule.keys]
+    place: _Place | None = getattr(module, "_buoy_place", None)
     layer = getattr(module, "layer_idx", None)
     layer = -1 if layer is None else layer
-    watched = None if reference is None else reference.watched
-    records = watched is not None and watched.wants(layer)
-    output, stats = attention(query, key, value, mask, watched._stats if records else (), scale=scaling, key_bias=bias)
-    if records:
-        watched.take(layer, stats, query.shape[2], key.shape[2], mask)
+    watched = None if place is None or place.watched is None or not place.watched._wants(layer) else place.watched
+    output, stats = _attend((query, key, value), rule.name, {} if watched is None else watched._wanted, scaling, rule.bias)
+    if place is not None and watched is not None:
+        watched._take(Call(layer, 0, stats, query.shape[2], key.shape[2], rule.name, place.name))
     return output.transpose(1, 2), None
-
-
-def _read_mask(given: torch.Tensor | None, query: torch.Tensor, key: torch.Tensor, causal: bool) -> tuple[str, torch.Tensor | None]:
-    """What a mask tensor ``[batch, 1, T, N]`` comes to: causal or full, and keys that are hidden from all (padding)."""
-    T, N = query.shape[2], key.shape[2]
-    if given is None:
-        return ("causal" if causal and T > 1 else "full"), None
-    seen = given[..., :N] if given.dtype == torch.bool else given[..., :N] >= 0
-    if given.dtype != torch.bool and not torch.all((given[..., :N] == 0) | (given[..., :N] <= torch.finfo(given.dtype).min / 2)):
-        raise _core.UsageError("attention_mask holds a bias of its own, which Buoy's attention does not take")
-    if seen.shape[1] != 1:
-        raise _core.UsageError("attention_mask differs from head to head, which Buoy's attention does not have")
-    seen = seen[:, 0].expand(query.shape[0], T, N)
-    visible = seen.any(dim=1)  # [batch, N]
-    triangle = torch.ones(T, N, dtype=torch.bool, device=seen.device).tril(N - T)
-    for name, rule in (("full", None), ("causal", triangle)):
-        expected = visible[:, None, :] if rule is None else visible[:, None, :] & rule
-        # Rows that see nothing are padding: what they come to is read by nobody.
-        if torch.equal(seen & expected, seen) and bool(torch.all((seen == expected) | ~seen.any(dim=2, keepdim=True))):
-            bias = None
-            if not bool(visible.all()):
-                bias = torch.zeros(visible.shape, dtype=torch.float32, device=seen.device).masked_fill(~visible, -math.inf)
-            return name, bias
-    raise _core.UsageError("attention_mask is neither full nor causal over the keys that are not padding")

@@ -9,22 +9,24 @@ from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from . import _core
+from . import _core, given
+from .arrays import Array
 from .figure import Figure, Page, from_drawn
 from .tables import frame
 
-_ANCHORS = {"anchors": "excess", "epsilon": 3.0, "min_lift": 2.0, "top_anchors": 5}
+_ANCHORS: dict[str, Any] = {"anchors": "excess", "epsilon": 3.0, "min_lift": 2.0, "top_anchors": 5}
 
 
-def _anchor_options(given: Mapping[str, Any]) -> tuple[Any, ...]:
-    unknown = set(given) - set(_ANCHORS)
+def _anchor_options(options: Mapping[str, Any]) -> tuple[Any, ...]:
+    unknown = set(options) - set(_ANCHORS)
     if unknown:
         raise _core.UsageError(f"{sorted(unknown)[0]} is no option of anchors, expected {', '.join(_ANCHORS)}")
-    made = {**_ANCHORS, **given}
-    return made["anchors"], float(made["epsilon"]), float(made["min_lift"]), int(made["top_anchors"])
+    made = {**_ANCHORS, **options}
+    return (given.text(made["anchors"], "anchors"), *(given.number(made[name], name) for name in ("epsilon", "min_lift")),
+            given.whole(made["top_anchors"], "top_anchors"))
 
 
-class Trace(Mapping[str, np.ndarray]):
+class Trace(Mapping[str, Array]):
     """One example's record: arrays by the names of docs/trace.md, as ``trace["received"]``. They cannot be written through.
 
     Made by :meth:`Model.trace`, :func:`trace` or :func:`read_trace`.
@@ -35,7 +37,7 @@ class Trace(Mapping[str, np.ndarray]):
         self._arrays = core.arrays()
         self._sequence = core.sequence()
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getitem__(self, name: str) -> Array:
         return self._arrays[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -52,25 +54,30 @@ class Trace(Mapping[str, np.ndarray]):
     @property
     def texts(self) -> list[str]:
         """Every token of the finished sequence, as a label."""
-        return self._sequence["texts"]
+        found: list[str] = self._sequence["texts"]
+        return found
 
     @property
     def classes(self) -> list[str]:
         """Their classes: bos, mask, content, …"""
-        return self._sequence["classes"]
+        found: list[str] = self._sequence["classes"]
+        return found
 
     @property
     def regions(self) -> list[str]:
         """Names of the regions; ``trace["region_of"]`` says where each position belongs."""
-        return self._sequence["regions"]
+        found: list[str] = self._sequence["regions"]
+        return found
 
     @property
     def prompt_length(self) -> int:
-        return self._sequence["prompt_length"]
+        """How many of the tokens are the prompt."""
+        found: int = self._sequence["prompt_length"]
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it as .npz, which numpy and the command line open."""
-        self._core.write(os.fspath(path))
+        self._core.write(given.path(path, "path"))
 
     def null(self, kind: str = "uniform") -> Trace | None:
         """The same example under attention that knows nothing: uniform, frozen (the first step's) or recency (what is near).
@@ -92,12 +99,12 @@ class Trace(Mapping[str, np.ndarray]):
         Returns:
             A table with the columns analysis, quantity, layer, head, part, value, null; -1 is no layer, no head, NaN no null.
         """
-        names = [only] if isinstance(only, str) else list(only)
+        names = [given.text(name, "only") for name in ([only] if isinstance(only, str) else only)]
         return frame(self._core.measure(names, *_anchor_options(anchors)))
 
     def figures(self, analysis: str = "drift", **anchors: Any) -> list[Figure]:
         """The figures of an analysis, of this trace alone."""
-        return [from_drawn(one) for one in self._core.draw(analysis, *_anchor_options(anchors))]
+        return [from_drawn(one) for one in self._core.draw(given.text(analysis, "analysis"), *_anchor_options(anchors))]
 
     def show(self, analysis: str | None = None, **anchors: Any) -> Figure | Page:
         """The run in the explorer's page, as :meth:`explore`; with an analysis its first figure instead: for drift, who receives attention
@@ -108,7 +115,7 @@ class Trace(Mapping[str, np.ndarray]):
 
     def figure(self, analysis: str = "drift", **anchors: Any) -> Figure:
         """The first figure of an analysis."""
-        drawn = self._core.draw(analysis, *_anchor_options(anchors))
+        drawn = self._core.draw(given.text(analysis, "analysis"), *_anchor_options(anchors))
         if not drawn:
             raise _core.Error(f"the trace has nothing that {analysis} could draw")
         return from_drawn(drawn[0])
@@ -128,7 +135,7 @@ class Trace(Mapping[str, np.ndarray]):
 
 def read_trace(path: str | os.PathLike[str]) -> Trace:
     """Reads a trace and checks it. Raises Error naming what is wrong with the file."""
-    return Trace(_core.read_trace(os.fspath(path)))
+    return Trace(_core.read_trace(given.path(path, "path")))
 
 
 def read_traces(directory: str | os.PathLike[str]) -> list[Trace]:

@@ -80,16 +80,45 @@ BridgeTensors check_tensors(DlView q, DlView k, DlView v, DlView out) {
           keys[1],      queries[2],   keys[2],      queries[3],     on_card, card};
 }
 
+// Sizes of a call, for those who outlive its tensors.
+struct BridgeSizes {
+  Index B, T, N, H, Hkv, D;
+};
+
+// What a call measured. On a card it is still under way when the call returns: a host that waited for it in
+// every layer would leave the card without work. Whatever next calls on the same backend, or whoever asks,
+// settles it; until then the backend writes into `stats`.
+struct Measured {
+  BridgeSizes sizes;
+  AttentionRequest request;
+  std::vector<AttentionStats> stats;  // of each sequence
+};
+
+// A backend, and what was measured on it and is not settled.
+struct Station {
+  int card;  // -1: the cpu
+  std::unique_ptr<Backend> backend;
+  std::shared_ptr<Measured> travelling;  // shared with whoever will read it, or nobody
+
+  void settle() {
+    if (!travelling) return;
+    backend->settle();
+    travelling.reset();
+  }
+};
+
 // The backends of this process, one for each device and type; never destroyed, as CUDA may be gone by then.
 struct Bridge {
-  std::mutex mutex;  // held while one of them works
-  std::map<std::pair<int, DType>, std::unique_ptr<Backend>> backends;
+  std::mutex mutex;  // held while one of them works; never taken with the GIL
+  std::map<std::pair<int, DType>, Station> stations;
 
-  Backend& on(const BridgeTensors& t) {
-    std::unique_ptr<Backend>& found = backends[{t.on_card ? t.card : -1, t.on_card ? t.dtype : DType::kF32}];
-    if (!found && t.on_card) found = make_cuda_backend({.dtype = t.dtype, .card = t.card});
-    if (!found) found = make_backend({.device = Device::kCpu}, 0);
-    return *found;
+  Station& on(const BridgeTensors& t) {
+    Station& found = stations[{t.on_card ? t.card : -1, t.on_card ? t.dtype : DType::kF32}];
+    if (found.backend) return found;
+    found.card = t.on_card ? t.card : -1;
+    found.backend = t.on_card ? make_cuda_backend({.dtype = t.dtype, .card = t.card})
+                              : make_backend({.device = Device::kCpu}, 0);
+    return found;
   }
 };
 
@@ -137,9 +166,10 @@ AttentionRequest request_of(const BridgeStats& stats, const BridgeTensors& t) {
 }
 
 // Statistics of all sequences, one after the other.
-py::dict to_arrays(std::vector<AttentionStats>& all, const AttentionRequest& request,
-                   const BridgeTensors& t) {
-  const Index rows = std::ssize(request.rows);
+py::dict to_arrays(Measured& measured) {
+  const BridgeSizes& t = measured.sizes;
+  const Index rows = std::ssize(measured.request.rows);
+  std::vector<AttentionStats>& all = measured.stats;
   py::dict made;
   const auto add = [&](const char* name, auto member, Shape shape) {
     if ((all[0].*member).empty()) return;
@@ -154,7 +184,7 @@ py::dict to_arrays(std::vector<AttentionStats>& all, const AttentionRequest& req
   add("row_argmax", &S::argmax, {t.H, rows});
   add("row_max_weight", &S::max_weight, {t.H, rows});
   add("row_entropy", &S::entropy, {t.H, rows});
-  add("masses", &S::key_mass, {t.H, rows, request.key_group_count});
+  add("masses", &S::key_mass, {t.H, rows, measured.request.key_group_count});
   add("row_means", &S::row_means, {rows, t.N});
   add("output_norm", &S::mean_output_norm, {t.H});
   add("uniform_norm", &S::uniform_norm, {t.Hkv});
@@ -166,6 +196,37 @@ py::dict to_arrays(std::vector<AttentionStats>& all, const AttentionRequest& req
   add("pattern", &S::matrix, {t.H, t.T, t.N});
   return made;
 }
+
+// What a call's caller holds: the arrays, once they are wanted. Used with the GIL.
+class BridgeStatistics {
+ public:
+  explicit BridgeStatistics(std::shared_ptr<Measured> measured) : measured_(std::move(measured)) {}
+
+  // Waits for the card, without the GIL, where it must. Throws Error where the card failed.
+  py::dict take() {
+    if (measured_ && !arrays_) {
+      const std::shared_ptr<Measured> kept = measured_;
+      {
+        const py::gil_scoped_release no_gil;
+        check_process();
+        Bridge& shared = bridge();
+        const std::lock_guard lock(shared.mutex);
+        for (auto& [key, station] : shared.stations) {
+          if (station.travelling != kept) continue;
+          const OnCard on_card(station.card);
+          station.settle();
+        }
+      }
+      if (!arrays_) arrays_ = to_arrays(*kept);  // another thread may have been faster
+      measured_.reset();
+    }
+    return arrays_ ? py::dict(arrays_) : py::dict();
+  }
+
+ private:
+  std::shared_ptr<Measured> measured_;  // nothing where nothing was asked for
+  py::object arrays_;
+};
 
 Tensor as_rows(const DlView& view, const BridgeTensors& t, Index positions, Index heads) {
   return view_foreign(view.data(), t.dtype, t.B * positions, heads * t.D);
@@ -200,13 +261,48 @@ struct BridgeCall {
   std::uintptr_t stream;
 };
 
-void attend(const BridgeTensors& t, const BridgeCall& call, const AttentionRequest* request,
-            std::vector<AttentionStats>& stats) {
+std::vector<AttentionSequence> sequences_of(const BridgeTensors& t, const BridgeCall& call, const Tensor& k,
+                                            const Tensor& v, Measured* measured) {
+  std::vector<AttentionSequence> sequences;
+  for (Index b = 0; b < t.B; ++b) {
+    AttentionSequence s{.first_row = b * t.T,
+                        .T = t.T,
+                        .k = k.row_range(b * t.N, t.N),
+                        .v = v.row_range(b * t.N, t.N),
+                        .first_position = call.first_position};
+    if (!call.key_bias.empty()) s.key_bias = call.key_bias[at(b)];
+    if (measured != nullptr) {
+      s.request = &measured->request;
+      s.stats = &measured->stats[at(b)];
+    }
+    sequences.push_back(s);
+  }
+  return sequences;
+}
+
+// On a card: behind all that the call's stream was given so far, and before all that it is given later.
+void run_in_order(Backend& backend, const AttentionArgs& args, const Tensor& out,
+                  std::optional<std::uintptr_t> stream) {
+  if (stream) wait_for_stream(backend, *stream);
+  try {
+    backend.attention(args, out);
+  } catch (...) {
+    try {  // memory that may be in use by now must not be handed out before that is over
+      if (stream) hold_stream_back(backend, *stream);
+    } catch (const Error&) {  // the first failure is the one to tell
+    }
+    throw;
+  }
+  if (stream) hold_stream_back(backend, *stream);
+}
+
+void attend(const BridgeTensors& t, const BridgeCall& call, const std::shared_ptr<Measured>& measured) {
   check_process();
   Bridge& shared = bridge();
   const std::lock_guard lock(shared.mutex);
-  Backend& backend = shared.on(t);
-  if (t.on_card) wait_for_stream(backend, call.stream);
+  const OnCard on_card(t.on_card ? t.card : -1);
+  Station& station = shared.on(t);
+  station.settle();
   Tensor q = as_rows(t.q, t, t.T, t.H), k = as_rows(t.k, t, t.N, t.Hkv), v = as_rows(t.v, t, t.N, t.Hkv);
   const Tensor target = as_rows(t.out, t, t.T, t.H);
   Tensor out = target;
@@ -217,22 +313,17 @@ void attend(const BridgeTensors& t, const BridgeCall& call, const AttentionReque
     v = widened(v);
     out = allocate_on_host(out.rows(), out.cols());
   }
-  std::vector<AttentionSequence> sequences;
-  for (Index b = 0; b < t.B; ++b) {
-    AttentionSequence s{.first_row = b * t.T,
-                        .T = t.T,
-                        .k = k.row_range(b * t.N, t.N),
-                        .v = v.row_range(b * t.N, t.N),
-                        .first_position = call.first_position,
-                        .request = request,
-                        .stats = request != nullptr ? &stats[at(b)] : nullptr};
-    if (!call.key_bias.empty()) s.key_bias = call.key_bias[at(b)];
-    sequences.push_back(s);
-  }
-  backend.attention({.q = q, .H = t.H, .Hkv = t.Hkv, .D = t.D, .mask = call.mask, .sequences = sequences},
-                    out);
+  const std::vector<AttentionSequence> sequences = sequences_of(t, call, k, v, measured.get());
+  const AttentionArgs args{.q = q,
+                           .H = t.H,
+                           .Hkv = t.Hkv,
+                           .D = t.D,
+                           .mask = call.mask,
+                           .sequences = sequences,
+                           .delivery = Delivery::kLater};
+  station.travelling = measured;  // before: whatever fails, what may be written into must stay
+  run_in_order(*station.backend, args, out, t.on_card ? std::optional(call.stream) : std::nullopt);
   if (widens) narrow_into(out, target);
-  if (t.on_card) hold_stream_back(backend, call.stream);
 }
 
 BridgeStats stats_from(const py::dict& given) {
@@ -249,9 +340,9 @@ BridgeStats stats_from(const py::dict& given) {
   return made;
 }
 
-py::dict attention(py::handle q, py::handle k, py::handle v, py::handle out, py::handle stream, Index block,
-                   Index block_offset, Index first_position, const py::object& key_bias,
-                   const py::dict& wanted, std::uintptr_t cuda_stream) {
+BridgeStatistics attention(py::handle q, py::handle k, py::handle v, py::handle out, py::handle stream,
+                           Index block, Index block_offset, Index first_position, const py::object& key_bias,
+                           const py::dict& wanted, std::uintptr_t cuda_stream) {
   const BridgeTensors t =
       check_tensors({q, stream, "q"}, {k, stream, "k"}, {v, stream, "v"}, {out, stream, "out"});
   if (block < 0 || block_offset < 0) fail_usage("mask: a block has at least one position");
@@ -263,19 +354,25 @@ py::dict attention(py::handle q, py::handle k, py::handle v, py::handle out, py:
     const py::list rows(key_bias);
     for (Index b = 0; b < t.B; ++b) call.key_bias.push_back(floats_from(rows[at(b)], "key_bias", t.N));
   }
-  const BridgeStats stats = stats_from(wanted);
-  const AttentionRequest request = request_of(stats, t);
-  std::vector<AttentionStats> found(at(t.B));
+  std::shared_ptr<Measured> measured;
+  if (!wanted.empty()) {
+    measured = std::make_shared<Measured>(Measured{{t.B, t.T, t.N, t.H, t.Hkv, t.D},
+                                                   request_of(stats_from(wanted), t),
+                                                   std::vector<AttentionStats>(at(t.B))});
+  }
   {
     const py::gil_scoped_release no_gil;
-    attend(t, call, wanted.empty() ? nullptr : &request, found);
+    attend(t, call, measured);
   }
-  return wanted.empty() ? py::dict() : to_arrays(found, request, t);
+  return BridgeStatistics(std::move(measured));
 }
 
 }  // namespace
 
 void add_attention(py::module_& module) {
+  py::class_<BridgeStatistics> statistics(module, "Statistics");
+  statistics.def("take", &BridgeStatistics::take);
+  forbid_new(statistics);
   module.def("attention", attention, py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"),
              py::arg("stream"), py::arg("block"), py::arg("block_offset"), py::arg("first_position"),
              py::arg("key_bias"), py::arg("stats"), py::arg("cuda_stream"));

@@ -175,7 +175,14 @@ py::dict run_watched(Engine& engine, const py::list& given, const py::dict& sett
   if (changes && sampler.cfg_scale > 0)
     fail_usage("cfg_scale: callbacks would see half of every pass only; leave it at 0");
   const auto prompts = prompts_from(given, c);
-  Watcher watcher(engine, watch_from(watch), callbacks, std::move(stop));
+  const WatchSettings wanted = watch_from(watch);
+  for (const auto& group : wanted.masses) {
+    for (const Index position : group) {
+      if (position >= c.context)
+        fail_usage("masses: holds {}, the model has {} positions", position, c.context);
+    }
+  }
+  Watcher watcher(engine, wanted, callbacks, std::move(stop));
   std::vector<Generation> generations;
   {
     const py::gil_scoped_release no_gil;

@@ -1,6 +1,8 @@
 """Attention over NumPy arrays, through DLPack: outputs and statistics equal those of attention written out."""
 import ctypes
 import gc
+import pickle
+import threading
 import unittest
 
 import numpy as np
@@ -85,6 +87,50 @@ class Attention(unittest.TestCase):
         for given in (3, None, "q"):
             with self.assertRaisesRegex(buoy.UsageError, "expected a tensor that speaks DLPack"):
                 call(given)
+
+
+class Statistics(unittest.TestCase):
+    """Those of a card are under way when a call returns; the seam is the same without one."""
+
+    def setUp(self):
+        self.rows = [np.ascontiguousarray(one.transpose(0, 2, 1, 3)) for one in arrays()]
+
+    def begin(self, factor=1.0):
+        q, k, v = self.rows
+        return buoy._core.attention(q * np.float32(factor), k, v, np.empty_like(q), None, 1, 0, 0, None, {"column_sums": True}, 0)
+
+    def test_are_the_calls_own_however_late_they_are_looked_at(self):
+        wanted = [self.begin(factor).take()["column_sums"] for factor in range(4)]
+        begun = [self.begin(factor) for factor in range(4)]
+        for found, right in zip(reversed(begun), reversed(wanted)):
+            np.testing.assert_array_equal(found.take()["column_sums"], right)
+        self.assertTrue((wanted[0] != wanted[3]).any())
+
+    def test_are_the_same_arrays_for_all_who_look(self):
+        begun, found = self.begin(), []
+        threads = [threading.Thread(target=lambda: found.append(begun.take()["column_sums"])) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(found), 4)
+        for one in found:
+            np.testing.assert_array_equal(one, found[0])
+        self.assertAlmostEqual(found[0].sum(), 2 * 4 * 29, delta=1e-2)
+
+    def test_may_be_forgotten_before_they_are_there(self):
+        for _ in range(3):
+            self.begin()
+            gc.collect()
+        self.assertEqual(self.begin().take()["column_sums"].shape, (2, 4, 29))
+
+    def test_are_a_mapping_that_can_be_copied_and_stored(self):
+        _, stats = buoy.attention(*arrays(), stats=["column_sums"])
+        self.assertEqual(list(stats), ["column_sums"])
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(stats))["column_sums"], stats["column_sums"])
+        with self.assertRaisesRegex(KeyError, "'rows' was not measured; measured: column_sums"):
+            stats["rows"]
+        self.assertEqual(len(buoy.attention(*arrays())[1]), 0)
 
 
 class Managed(ctypes.Structure):

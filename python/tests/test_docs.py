@@ -1,4 +1,5 @@
 """What docs/python.md and the notebooks show runs, and docs/python_api.md is what the docstrings say."""
+import ast
 import contextlib
 import importlib.util
 import io
@@ -53,6 +54,31 @@ class Docs(unittest.TestCase):
             for name in vars(getattr(buoy._core, kind)):
                 if not name.startswith("__") and not name.startswith("_pybind"):
                     self.assertIn(name, body, f"{kind}.{name}")
+
+    def test_stubs_name_the_arguments_that_the_module_takes(self):
+        import buoy
+        tree = ast.parse((SOURCE / "python" / "buoy" / "_core.pyi").read_text())
+        functions = [(buoy._core, node) for node in tree.body if isinstance(node, ast.FunctionDef)]
+        for kind in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+            functions += [(getattr(buoy._core, kind.name), node) for node in kind.body if isinstance(node, ast.FunctionDef)]
+        for owner, node in functions:
+            said = getattr(owner, node.name).__doc__.splitlines()[0]  # pybind11's: name(first: type, second: type) -> type
+            names = re.findall(r"[(,] ?(\w+): ", said[:said.rindex(")") + 1])
+            stub = [argument.arg for argument in node.args.args]
+            names = [name for name in names if not re.fullmatch(r"arg\d+", name)]  # without a name of their own
+            self.assertEqual([name for name in names if name != "self"], [name for name in stub if name != "self"] if names else names, said)
+        self.assertGreater(len(functions), 30)
+
+    def test_types_hold_where_there_is_mypy(self):
+        if importlib.util.find_spec("mypy") is None:
+            self.skipTest("there is no mypy")
+        with tempfile.TemporaryDirectory() as folder:
+            settings = os.path.join(folder, "mypy.ini")
+            with open(settings, "w") as file:  # whether other packages are there makes no difference
+                file.write("[mypy]\n[mypy-torch.*,transformers.*,pandas.*]\nignore_missing_imports = True\nfollow_imports = skip\n")
+            done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", settings, "--cache-dir", folder, "-p", "buoy"],
+                                  cwd=SOURCE / "python", capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

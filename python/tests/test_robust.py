@@ -62,6 +62,27 @@ class WrongInput(unittest.TestCase):
             with self.assertRaises(TypeError):
                 kind()
 
+    def test_is_told_in_one_line(self):
+        model = buoy.load("mini-mdm")
+        trace, text = model.trace(PROMPT, gen_length=2, steps=1), model.tokenizer
+        for call in (lambda: text.encode(3), lambda: text.encode("a\ud800"), lambda: text.encode("a", 1), lambda: text.decode([1], "yes"),
+                     lambda: text.apply_chat_template([{"role": object()}]), lambda: text.apply_chat_template(3), lambda: text.apply_chat_template([], date=3),
+                     lambda: model.generate("\ud800"), lambda: model.generate(PROMPT, chat=3), lambda: model.run([PROMPT, PROMPT]),
+                     lambda: model.forward([1], attentions="all"), lambda: model.trace(3), lambda: model.trace(PROMPT, chat="no"),
+                     lambda: buoy.load(None), lambda: buoy.load("mini-mdm", device=3), lambda: buoy.load("mini-mdm", threads="two"),
+                     lambda: buoy.load("mini-mdm", threads=2**40), lambda: buoy.load("mini-mdm", family=None), lambda: trace.analyze([3]), lambda: trace.show(3),
+                     lambda: trace.show("drift", epsilon="a"), lambda: trace.show("drift", top_anchors=1.5), lambda: trace.save(3), lambda: buoy.read_trace(3),
+                     lambda: buoy.command(""), lambda: buoy.command(3), lambda: buoy.Result(pathlib.Path("."), "").json("none"),
+                     lambda: model.run(PROMPT, record="blocks.0.attn.hook_q"), lambda: next(model.run(PROMPT, masses={"far": [10**6]}))):
+            with self.assertRaises((buoy.Error, TypeError)) as caught:
+                call()
+            self.assertNotIn("\n", str(caught.exception))
+
+    def test_to_record_is_answered_with_what_there_is(self):
+        for name in ("blocks.0.attn.hook_q", "blocks.0.hook_resid_mid", "hook_pos_embed"):
+            with self.assertRaisesRegex(buoy.UsageError, "expected one of column_sums, .*attn.hook_pattern.*hook_logits"):
+                self.model.run([1, 2], record=name)
+
     def test_in_a_list_that_raises_while_read_passes_on(self):
         class Evil:
             def __array__(self, *_, **__):

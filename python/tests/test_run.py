@@ -212,7 +212,7 @@ class Leaving(unittest.TestCase):
 
 class OtherFamilies(unittest.TestCase):
     def test_are_recorded_too(self):
-        for name in ("llada", "dream", "a2d-qwen3", "sdar", "llama-gqa", "fast-dllm-v2", "llada2-moe"):
+        for name in ("llada", "dream", "a2d-qwen3", "sdar", "llama-gqa", "fast-dllm-v2", "llada2-moe", "ssd", "ssd-hybrid"):
             with self.subTest(name):
                 model = buoy.load(str(GOLDENS / name))
                 run = model.run([1, 2, 3, 4, 5], gen_length=8, record=["column_sums", "rows"])

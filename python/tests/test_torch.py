@@ -76,6 +76,8 @@ class Attention(unittest.TestCase):
         self.assertTrue((stats["column_sums"][1, :, 20:] == 0).all() and (stats["column_sums"][0, :, 20:] > 0).all())
         _, wanted = written_out(q[1].numpy() * 0.5 * 4, k[1].numpy(), v[1].numpy(), visible(29, 29), bias[1].numpy())
         np.testing.assert_allclose(out[1].numpy(), wanted, rtol=1e-4, atol=1e-5)
+        again = buoy.torch.attention(q, k, v, scale=0.5, key_bias=bias.numpy()).output
+        self.assertTrue(torch.equal(again, out))
 
     def test_needs_no_memory_of_n_times_n(self):
         import resource
@@ -90,14 +92,14 @@ class Attention(unittest.TestCase):
         q, k, v = tensors()
         half = q.half()
         for arguments, line in (((q[0], k, v), "q: got shape .4, 29, 16., expected .batch"), ((q, k[:, :, :5], v), "v: got shape"),
-                                ((q, k[:1], v[:1]), "k: got shape"), ((half, k.half(), v.half()), "with 16 bits, expected float32 or bfloat16"),
-                                ((q, k.bfloat16(), v), "k: is bfloat16, q is float32"), ((q.long(), k, v), "expected float32"),
+                                ((q, k[:1], v[:1]), "k: got shape"), ((half, k.half(), v.half()), "q: is torch.float16, expected float32 or bfloat16"),
+                                ((q, k.bfloat16(), v), "k: is torch.bfloat16, expected torch.float32"), ((q.long(), k, v), "q: is torch.int64, expected float32"),
                                 ((q, k[:, :0], v[:, :0]), "k: got shape .*, expected no size of 0"), ((q.numpy(), k, v), "got ndarray, expected a torch.Tensor"),
                                 ((q[:, :3], k, v), "q has 3 heads"), ((q[..., :3], k[..., :3], v[..., :3]), "heads have size 3, expected an even one"), ((q, k, v, "casual"), "mask is 'casual'"), ((q, k, v, ("block", 0)), "mask is"),
                                 ((q, k, v, "full", ["heat"]), "stats holds 'heat'"), ((q, k, v, "full", ["masses"]), "masses need groups"),
-                                ((q, k[:, :, :5], v[:, :, :5], "causal"), "queries are the last positions"),
-                                ((q.to("meta"), k.to("meta"), v.to("meta")), "")):
-            with self.subTest(line), self.assertRaisesRegex((buoy.UsageError, RuntimeError, BufferError, NotImplementedError), line):
+                                ((q, k[:, :, :5], v[:, :, :5], "causal"), "queries are the last positions"), ((q.to_sparse(), k, v), "q: is torch.sparse_coo, expected a dense"),
+                                ((q, k.to("meta"), v), "k: lies on meta, expected cpu"), ((q.to("meta"), k.to("meta"), v.to("meta")), "q: lies on meta, expected the cpu or")):
+            with self.subTest(line), self.assertRaisesRegex(buoy.UsageError, line):
                 buoy.torch.attention(*arguments)
         with self.assertRaisesRegex(buoy.UsageError, "wants a gradient"):
             buoy.torch.attention(q.requires_grad_(), k, v)

@@ -1,5 +1,7 @@
 """Models of transformers, watched: sdpa's outputs and eager's statistics, per layer. Skipped where there is no transformers."""
+import copy
 import importlib.util
+import threading
 import unittest
 
 import numpy as np
@@ -15,15 +17,16 @@ import buoy.torch
 SIZES = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4, vocab_size=101)
 
 
-def make(kind, implementation):
+def make(kind, implementation, **more):
     torch.manual_seed(0)
+    sizes = {**SIZES, **more}
     if kind == "llama":
-        config = transformers.LlamaConfig(**SIZES, num_key_value_heads=2, attn_implementation=implementation)
+        config = transformers.LlamaConfig(**sizes, num_key_value_heads=2, attn_implementation=implementation)
         return transformers.LlamaForCausalLM(config).eval()
     if kind == "qwen3":
-        config = transformers.Qwen3Config(**SIZES, num_key_value_heads=2, head_dim=32, attn_implementation=implementation)
+        config = transformers.Qwen3Config(**sizes, num_key_value_heads=2, head_dim=32, attn_implementation=implementation)
         return transformers.Qwen3ForCausalLM(config).eval()
-    config = transformers.BertConfig(**SIZES, attn_implementation=implementation)
+    config = transformers.BertConfig(**sizes, attn_implementation=implementation)
     return transformers.BertForMaskedLM(config).eval()
 
 
@@ -75,12 +78,114 @@ class Watching(unittest.TestCase):
         with self.assertRaises(KeyError):
             with buoy.torch.watch(model):
                 self.assertEqual(model.config._attn_implementation, "buoy")
-                with self.assertRaisesRegex(buoy.UsageError, "watched already"):
-                    buoy.torch.watch(model).__enter__()
+                for part in (model, model.model):
+                    with self.assertRaisesRegex(buoy.UsageError, "watched already"):
+                        buoy.torch.watch(part).__enter__()
                 raise KeyError("mine")
         self.assertEqual(model.config._attn_implementation, "eager")
         self.assertIsNotNone(model(self.ids, output_attentions=True).attentions[0])
-        self.assertFalse(any("_buoy_model" in module.__dict__ for module in model.modules()))
+        self.assertFalse(any("_buoy_place" in module.__dict__ for module in model.modules()))
+
+    def test_gives_every_part_its_own_attention_back(self):
+        text = dict(SIZES, num_key_value_heads=2)
+        vision = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)
+        config = transformers.LlavaConfig(vision_config=transformers.CLIPVisionConfig(**vision), text_config=transformers.LlamaConfig(**text), image_token_index=100)
+        model = transformers.LlavaForConditionalGeneration(config).eval()
+        model.set_attn_implementation({"": "sdpa", "vision_config": "eager", "text_config": "sdpa"})
+        kinds = lambda: (model.config._attn_implementation, model.config.vision_config._attn_implementation, model.config.text_config._attn_implementation)
+        before = kinds()
+        self.assertIn("eager", before)
+        with buoy.torch.watch(model) as watched:
+            model(input_ids=self.ids % 99)
+        self.assertEqual(kinds(), before)
+        self.assertEqual([call.layer for call in watched.calls], [0, 1, 2])
+        self.assertTrue(all(call.name.endswith(f"language_model.layers.{call.layer}.self_attn") for call in watched.calls), watched.calls[0].name)
+
+    def test_follows_caches_of_fixed_size_beams_and_padded_prompts(self):
+        options = dict(max_new_tokens=4, do_sample=False, pad_token_id=0, eos_token_id=None)
+        padded = self.ids.clone()
+        padded[1, :5] = 0
+        for name, ids, more in (("padded", padded, {}), ("beams", self.ids, {"num_beams": 3}), ("static", self.ids, {"cache_implementation": "static"}),
+                                ("static, padded", padded, {"cache_implementation": "static"})):
+            with self.subTest(name):
+                model, mask = make("llama", "sdpa"), (ids != 0).long()
+                wanted = model.generate(ids, attention_mask=mask, **options, **more)
+                with buoy.torch.watch(model) as watched:
+                    found = model.generate(ids, attention_mask=mask, **options, **more)
+                self.assertTrue(torch.equal(found, wanted))
+                self.assertEqual([(call.queries, call.keys) for call in watched.layer(0)], [(23, 23), (1, 24), (1, 25), (1, 26)])
+                first = watched.calls[0].stats["column_sums"].sum(axis=-1)  # rows of padding see nothing, and nobody sees them
+                rows = mask.sum(dim=1).repeat_interleave(first.shape[0] // 2).numpy()
+                np.testing.assert_allclose(first, np.broadcast_to(rows[:, None], first.shape), rtol=1e-4)
+
+    def test_counts_rows_of_padding_as_nothing_where_one_word_is_left(self):
+        model, mask = make("llama", "sdpa"), torch.zeros(1, 23, dtype=torch.long)
+        mask[0, -1] = 1
+        for given in (mask, (torch.ones(23, 23, dtype=torch.bool).tril() & mask.bool())[None, None]):
+            with buoy.torch.watch(model) as watched:
+                model(self.ids[:1], attention_mask=given)
+            np.testing.assert_allclose(watched.calls[0].stats["column_sums"][0, :, -1], 1, rtol=1e-5)
+
+    def test_needs_no_memory_of_n_times_n_for_padding(self):
+        made = []
+        ids = torch.ones(1, 4096, dtype=torch.long)
+        mask = torch.ones_like(ids)
+        mask[0, :9] = 0
+        for kind in ("llama", "bert"):
+            model = make(kind, "sdpa", max_position_embeddings=4096)
+            hooks = [module.register_forward_pre_hook(lambda module, given, named: made.append(named.get("attention_mask")), with_kwargs=True)
+                     for module in model.modules() if hasattr(module, "layer_idx")]
+            with buoy.torch.watch(model):
+                model(ids, attention_mask=mask)
+            self.assertTrue(hooks)
+        masks = [one for one in made if one is not None]
+        self.assertTrue(masks)
+        self.assertLessEqual(max(one.untyped_storage().nbytes() for one in masks), 4096)
+
+    def test_runs_in_inference_mode_compiled_and_in_threads(self):
+        model, mask = make("llama", "sdpa"), torch.ones_like(self.ids)
+        mask[1, :5] = 0
+        wanted = model(self.ids, attention_mask=mask).logits
+        close = lambda found: torch.testing.assert_close(found[mask.bool()], wanted[mask.bool()], rtol=1e-4, atol=1e-4)
+        with torch.inference_mode(), buoy.torch.watch(model):
+            close(model(self.ids, attention_mask=mask).logits)
+        compiled = torch.compile(model, backend="eager")
+        close(compiled(self.ids, attention_mask=mask).logits)
+        with buoy.torch.watch(model) as watched:
+            close(compiled(self.ids, attention_mask=mask).logits)
+        self.assertEqual([call.layer for call in watched.calls], [0, 1, 2])
+        close(compiled(self.ids, attention_mask=mask).logits)
+        self.assertEqual(len(watched.calls), 3)
+        found = []
+        with buoy.torch.watch(model) as watched:
+            def work():
+                with torch.no_grad():
+                    found.append(model(self.ids, attention_mask=mask).logits)
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        for logits in found:
+            close(logits)
+        self.assertEqual((len(found), len(watched.calls)), (3, 9))
+
+    def test_of_a_copy_made_meanwhile_records_nothing(self):
+        model = make("llama", "sdpa")
+        with buoy.torch.watch(model) as watched:
+            copied = copy.deepcopy(model)
+            copied(self.ids)
+            self.assertEqual(watched.calls, [])
+            model(self.ids)
+        with buoy.torch.watch(copied) as other:
+            copied(self.ids)
+        self.assertEqual((len(watched.calls), len(other.calls)), (3, 3))
+
+    def test_measures_groups_of_keys(self):
+        model = make("llama", "sdpa")
+        with buoy.torch.watch(model, ["rows"], masses={"first": [0], "others": range(1, 23)}) as watched:
+            model(self.ids)
+        np.testing.assert_allclose(watched.calls[0].stats["masses"].sum(axis=-1), 1, rtol=1e-4)
 
     def test_hands_calls_to_whoever_keeps_sums(self):
         model, sums = make("llama", "sdpa"), np.zeros(23)
@@ -102,6 +207,42 @@ class Watching(unittest.TestCase):
         with self.assertRaisesRegex(buoy.UsageError, "dropout is above 0"):
             with buoy.torch.watch(model):
                 model(self.ids)
+
+    def test_refuses_models_whose_attention_it_would_not_see(self):
+        for model, line in ((torch.nn.Linear(2, 2), "model: got Linear, expected a model of transformers"), (3, "model: got int"),
+                            (transformers.BloomForCausalLM(transformers.BloomConfig(hidden_size=64, n_layer=1, n_head=4, vocab_size=101)).eval(),
+                             "BloomForCausalLM computes its attention by itself|not supported|does not support")):
+            with self.subTest(line), self.assertRaisesRegex(buoy.UsageError, line):
+                buoy.torch.watch(model).__enter__()
+        model = make("llama", "sdpa")
+        with self.assertRaisesRegex(buoy.UsageError, "layers: 3 was asked for, LlamaForCausalLM has 0 to 2"):
+            buoy.torch.watch(model, layers=[1, 3]).__enter__()
+        with self.assertWarnsRegex(UserWarning, "nothing was recorded"):
+            with buoy.torch.watch(model):
+                pass
+        self.assertEqual(model.config._attn_implementation, "sdpa")
+
+    def test_refuses_masks_that_it_does_not_have(self):
+        model, ones = make("llama", "sdpa"), torch.ones(2, 1, 23, 23, dtype=torch.bool)
+        for given, line in ((ones.tril().triu(-5), "neither full nor causal"), (ones.expand(2, 4, 23, 23).tril(), "differs from head to head"),
+                            (torch.where(ones.tril(), 0.5, torch.finfo(torch.float32).min), "a bias of its own")):
+            with self.subTest(line), self.assertRaisesRegex(buoy.UsageError, line), buoy.torch.watch(model):
+                model(self.ids, attention_mask=given)
+        for given, name in ((ones.tril(), "causal"), (ones, "full"), (torch.where(ones.tril(), 0.0, torch.finfo(torch.float32).min), "causal")):
+            wanted = model(self.ids, attention_mask=given).logits
+            with buoy.torch.watch(model) as watched:
+                torch.testing.assert_close(model(self.ids, attention_mask=given).logits, wanted, rtol=1e-4, atol=1e-4)
+            self.assertEqual({call.mask for call in watched.calls}, {name})
+
+    def test_reads_a_mask_again_that_was_changed(self):
+        model, mask = make("llama", "sdpa"), torch.ones(1, 1, 23, 23, dtype=torch.bool).tril()
+        with buoy.torch.watch(model, layers=[0]) as watched:
+            model(self.ids[:1], attention_mask=mask)
+            mask[..., 0] = False
+            mask[..., 0, 0] = True
+            with self.assertRaisesRegex(buoy.UsageError, "neither full nor causal"):
+                model(self.ids[:1], attention_mask=mask)
+        self.assertEqual(len(watched.calls), 1)
 
     def test_refuses_to_lose_a_gradient(self):
         model = make("llama", "sdpa")

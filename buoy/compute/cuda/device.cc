@@ -3,6 +3,7 @@
 #include "buoy/base/error.h"
 #include "buoy/compute/backend.h"
 #include "buoy/compute/card.h"
+#include "buoy/compute/foreign.h"
 
 namespace buoy {
 namespace {
@@ -52,6 +53,19 @@ int count_cards() {
   if (cudaGetDeviceCount(&cards) == cudaSuccess) return cards;
   cudaGetLastError();
   return 0;
+}
+
+OnCard::OnCard(int card) {
+  if (card < 0) return;
+  int now = 0;
+  cuda::check_cuda(cudaGetDevice(&now), "find the thread's card");
+  if (now == card) return;
+  cuda::check_cuda(cudaSetDevice(card), "turn to a card");
+  before_ = now;
+}
+
+OnCard::~OnCard() {
+  if (before_ >= 0) cudaSetDevice(before_);
 }
 
 namespace cuda {
