@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Iterable, Mapping, Sequence
 
 from . import _core
 
@@ -24,6 +24,7 @@ def path(value: Any, what: str) -> str:
 
 
 def whole(value: Any, what: str) -> int:
+    """A whole number of 32 bits."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{what} is {short(value)}, expected a whole number")
     number = int(value.__index__())
@@ -42,6 +43,28 @@ def flag(value: Any, what: str) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{what} is {short(value)}, expected True or False")
     return value
+
+
+def numbers(value: Iterable[int], what: str) -> list[int]:
+    """Whole numbers, each once, ascending."""
+    try:
+        found = sorted({int(one) for one in value})
+    except (TypeError, ValueError):
+        raise _core.UsageError(f"{what} is {short(value)}, expected whole numbers") from None
+    if not found:
+        raise _core.UsageError(f"{what} is empty")
+    return found
+
+
+def groups(masses: Mapping[str, Sequence[int]]) -> list[list[int]]:
+    """Positions of each group; none stands in two."""
+    found = [[whole(position, "masses: a position") for position in positions] for positions in masses.values()]
+    everything = [position for group in found for position in group]
+    if any(position < 0 for position in everything):
+        raise _core.UsageError("masses: positions count from 0")
+    if len(everything) != len(set(everything)):
+        raise _core.UsageError("masses: a position stands in two groups")
+    return found
 
 
 def short(value: Any) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import fnmatch
+import os
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, Union
 
 import numpy as np
 
-from . import _core
+from . import _core, given
 from .arrays import Array
 
 if TYPE_CHECKING:
@@ -148,10 +149,10 @@ class _Plan:
         self.count = config["layers"]
         self.watch: dict[str, Any] = {}
         self.names: list[str] = []
-        every = range(self.count) if layers is None else _numbers(layers, "layers")
+        every = range(self.count) if layers is None else given.numbers(layers, "layers")
         if masses is not None:
             self.mass_names = list(masses)
-            self.watch["masses"] = _groups(masses)
+            self.watch["masses"] = given.groups(masses)
         wanted = self._expand(record, every, "record")
         for name in (hooks or {}):
             wanted += self._expand([name], every, "hooks")
@@ -218,7 +219,7 @@ class _Plan:
         if heads is not None:
             if not self.watch["pattern_layers"]:
                 raise _core.UsageError("heads has no effect without a recorded pattern")
-            self.watch["pattern_heads"] = _numbers(heads, "heads")
+            self.watch["pattern_heads"] = given.numbers(heads, "heads")
 
     def find(self, kept: Mapping[str, Any], name: str) -> Any:
         if name not in self.names:
@@ -229,26 +230,6 @@ class _Plan:
         at = self.where[short].index(layer)
         found = tuple(kept[array][at] for array in arrays)
         return found[0] if len(found) == 1 else found
-
-
-def _numbers(given: Iterable[int], what: str) -> list[int]:
-    try:
-        numbers = sorted({int(one) for one in given})
-    except (TypeError, ValueError):
-        raise _core.UsageError(f"{what} is {given!r}, expected whole numbers") from None
-    if not numbers:
-        raise _core.UsageError(f"{what} is empty")
-    return numbers
-
-
-def _groups(masses: Mapping[str, Sequence[int]]) -> list[list[int]]:
-    groups = [[int(position) for position in positions] for positions in masses.values()]
-    everything = [position for group in groups for position in group]
-    if any(position < 0 for position in everything):
-        raise _core.UsageError("masses: positions count from 0")
-    if len(everything) != len(set(everything)):
-        raise _core.UsageError("masses: a position stands in two groups")
-    return groups
 
 
 class _Exchange:
@@ -262,6 +243,7 @@ class _Exchange:
         self.raised: BaseException | None = None
         self.result: dict[str, Any] | None = None
         self.closed = False
+        self.process = os.getpid()
         self.thread: threading.Thread | None = None
 
     def deliver(self, step: dict[str, Any]) -> None:
@@ -273,7 +255,7 @@ class _Exchange:
         self.closed = True
         self.stop.ask()
         self.asked.release()
-        if self.thread is not None and self.thread is not threading.current_thread():
+        if self.thread is not None and self.thread is not threading.current_thread() and self.process == os.getpid():
             self.thread.join()
 
 
@@ -321,6 +303,8 @@ class Run(Iterator[Step]):
         exchange = self._exchange
         if exchange.closed:
             raise StopIteration
+        if exchange.process != os.getpid():  # the thread that computes was left there: nobody would ever answer
+            raise _core.Error(f"the run belongs to process {exchange.process}, of which {os.getpid()} is a fork")
         if exchange.thread is None:
             exchange.thread = threading.Thread(target=self._work, name="buoy run", daemon=True)
             _open.add(exchange)

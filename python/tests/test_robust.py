@@ -169,6 +169,26 @@ class Forks(unittest.TestCase):
         """)
         self.assertEqual(made.stdout, "2\n0\n", made.stderr)
 
+    def test_cannot_go_on_with_a_run(self):
+        made = run(f"""
+            import os, warnings
+            warnings.simplefilter("ignore")
+            import buoy
+            steps = buoy.load({str(GOLDENS / "llada")!r}).run([1, 2], gen_length=4)
+            next(steps)
+            child = os.fork()
+            if child == 0:
+                try:
+                    next(steps)
+                except buoy.Error as error:
+                    print(error, flush=True)
+                steps.close()
+                os._exit(7)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            print(next(steps).number)
+        """)
+        self.assertRegex(made.stdout, r"the run belongs to process \d+, of which \d+ is a fork\n7\n1\n", made.stderr)
+
     def test_may_run_verbs(self):
         made = run("""
             import os
