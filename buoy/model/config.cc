@@ -104,10 +104,11 @@ void read_rotary_share(const JsonObject& config, ModelConfig& model) {
   const std::string_view key = model.family->keys.rotary_share;
   if (key.empty()) return check_required(config, kWhole);
   if (!config.has(key)) return;
-  model.rotary = static_cast<Index>(static_cast<double>(model.D) * config.number(key));
-  if (model.rotary < 2 || model.rotary > model.D || model.rotary % 2 != 0) {
-    fail("{}: \"{}\" is {}, expected an even number of a head's {} dimensions", config.place(), key,
-         config.number(key), model.D);
+  const double share = config.number(key);
+  if (share > 0 && share <= 1) model.rotary = static_cast<Index>(static_cast<double>(model.D) * share);
+  if (!(share > 0 && share <= 1) || model.rotary < 2 || model.rotary > model.D || model.rotary % 2 != 0) {
+    fail("{}: \"{}\" is {}, expected an even number of a head's {} dimensions", config.place(), key, share,
+         model.D);
   }
 }
 
@@ -130,13 +131,19 @@ void read_rope(const JsonObject& config, ModelConfig& model) {
                                      .high_freq_factor = rope.number("high_freq_factor"),
                                      .original_context = rope.integer("original_max_position_embeddings")};
     const RopeScaling& s = *model.rope_scaling;
-    if (!(s.factor > 0 && s.low_freq_factor > 0 && s.high_freq_factor > s.low_freq_factor &&
-          s.original_context > 0)) {
-      fail("{}: factors must be positive and high_freq_factor above low_freq_factor", rope.place());
+    constexpr double kMostFactor = 1e6;
+    if (!(s.factor > 0 && s.factor <= kMostFactor && s.low_freq_factor > 0 &&
+          s.high_freq_factor > s.low_freq_factor && s.high_freq_factor <= kMostFactor &&
+          s.original_context > 0 && s.original_context <= kLargestSize)) {
+      fail("{}: factors must be positive, at most {}, and high_freq_factor above low_freq_factor",
+           rope.place(), kMostFactor);
     }
   }
-  if (!(model.rope_theta > 0))
-    fail("{}: \"rope_theta\" is {}, expected above 0", config.place(), model.rope_theta);
+  // Below 1 frequencies grow without end, far above they are 0 in float32.
+  constexpr double kMostTheta = 1e30;
+  if (!(model.rope_theta >= 1 && model.rope_theta <= kMostTheta)) {
+    fail("{}: \"rope_theta\" is {}, expected 1 to {}", config.place(), model.rope_theta, kMostTheta);
+  }
 }
 
 std::optional<TokenId> read_token(const JsonObject& config, std::string_view key, Index V) {
@@ -217,6 +224,23 @@ std::vector<bool> read_expert_layers(const JsonObject& config, const ExpertKeys&
   return layers;
 }
 
+// A size that may be 0, as it is where the key is not.
+Index read_part(const JsonObject& config, std::string_view key) {
+  const Index size = key.empty() ? 0 : config.integer_or(key, 0);
+  if (size < 0 || size > kLargestSize)
+    fail("{}: \"{}\" is {}, expected 0 to {}", config.place(), key, size, kLargestSize);
+  return size;
+}
+
+// What experts' weights are multiplied by: 2.5, or 1.
+float read_scale(const JsonObject& config, std::string_view key) {
+  constexpr double kMost = 1e6;
+  const double scale = config.number_or(key, 1.0);
+  if (!(scale > 0 && scale <= kMost))
+    fail("{}: \"{}\" is {}, expected above 0, at most {}", config.place(), key, scale, kMost);
+  return static_cast<float>(scale);
+}
+
 void read_experts(const JsonObject& config, ModelConfig& model) {
   const ExpertKeys& keys = *model.family->experts;
   const auto size_or = [&](std::string_view key, Index fallback) {
@@ -244,10 +268,12 @@ void read_experts(const JsonObject& config, ModelConfig& model) {
          experts.count, rule.groups, rule.kept_groups, rule.active);
   }
   rule.normalize = rule.kind == RouterKind::kSigmoid && rule.active > 1;
-  if (!keys.scale.empty()) rule.scale = static_cast<float>(config.number_or(keys.scale, 1.0));
-  experts.shared_F = size_or(keys.shared_mlp, 0) + size_or(keys.shared_count, 0) * experts.F;
-  if (experts.shared_F < 0 || experts.shared_F > kLargestSize) {
-    fail("{}: the shared expert's width is {}, expected 0 or more", config.place(), experts.shared_F);
+  if (!keys.scale.empty()) rule.scale = read_scale(config, keys.scale);
+  experts.shared_F =
+      read_part(config, keys.shared_mlp) + read_part(config, keys.shared_count) * experts.F;  // below 2^57
+  if (experts.shared_F > kLargestSize) {
+    fail("{}: the shared expert's width is {}, expected at most {}", config.place(), experts.shared_F,
+         kLargestSize);
   }
   experts.bias = keys.bias.empty() || config.boolean_or(keys.bias, false);
   experts.layers = read_expert_layers(config, keys, model.L);
