@@ -77,7 +77,7 @@ expect 2 '--top-p has no effect at temperature 0' generate -m "$goldens/llama-gq
 
 # Bad input: exit code 1, the file and the trouble.
 expect 1 'token id 999 at position 2 is outside the vocabulary of 304' generate -m "$work/m" --ids 1,2,999
-expect 1 '602 tokens, more than the model.s context of 512' generate -m "$work/m" --ids 1,2 --gen-length 600
+expect 2 "gen_length is 600, more than the model's context of 512" generate -m "$work/m" --ids 1,2 --gen-length 600
 expect 1 'no tokenizer files' generate -m "$work/m" --prompt hi
 expect 1 'no such model directory' inspect -m "$work/none"
 expect 1 'o.npz: cannot write' forward -m "$work/m" --ids 1 -o "$work/none/o.npz"

@@ -72,6 +72,16 @@ if [[ $buoy != *asan* ]]; then
   [ $status = 1 ] && grep -q 'threads is 1024, but the system starts no more than' "$work/out" || note "too many threads: exit code $status, $(cat "$work/out")"
 fi
 
+# Too little memory to draw in ends in a line: the libraries would crash, or wait for a thread that could not be started.
+if [[ $buoy != *asan* ]]; then
+  "$buoy" trace -m mini-arm -p x --gen-length 2 -o "$work/drawn.npz" >/dev/null 2>&1
+  for kilobytes in 150000 175000 200000 225000; do
+    count=$((count + 1)); rm -rf "$work/drawn"
+    (ulimit -v $kilobytes; timeout -s KILL 60 "$buoy" analyze "$work/drawn.npz" --only absorption -o "$work/drawn" >"$work/out" 2>&1); status=$?
+    [ $status -le 1 ] || note "drawing in $kilobytes kB: exit code $status, $(tail -1 "$work/out")"
+  done
+fi
+
 # A pipe that nobody writes into, and a link to what never ends, where a checkpoint has its files.
 for file in config.json tokenizer.json tokenizer_config.json generation_config.json model.safetensors buoy.json; do
   rm -rf "$work/m"; cp -r "$source/models/mini-mdm" "$work/m"; chmod -R u+w "$work/m"
@@ -89,12 +99,70 @@ count=$((count + 1))
 timeout 60 "$buoy" inspect "$work/run.pipe" >"$work/out" 2>&1; status=$?
 [ $status = 1 ] && grep -q "run.db: is not a regular file" "$work/out" || note "a pipe as run.db: exit code $status, $(tail -1 "$work/out")"
 
+# Foreign text in an error is one line of bounded length; ids, lengths and days that would be passed over are refused.
+expect 1 '^buoy: a\\nb: no such file' table $'a\nb'
+count=$((count + 1)); long=$(printf '%05000d' 0)
+[ "$("$buoy" inspect -m "$long$long" 2>&1 | wc -c)" -lt 4300 ] || note "an error has no end"
+expect 2 '--ids: no token id stands before a comma' generate --ids 1,,2
+expect 2 '--ids ends with a comma' generate --ids 1,
+for model in llada dream llama-gqa sdar; do
+  expect 2 "gen.length is 9223372036854775807, more than the model's context of 512" generate -m "$source/tests/goldens/$model" --ids 1 --gen-length 9223372036854775807
+done
+expect 1 '513 tokens, more than the model.s context of 512' generate -m "$source/tests/goldens/llada" --ids 1,2 --gen-length 511
+expect 2 '--date has no effect on --ids' generate --ids 1 --date today
+expect 2 '--date has no effect: the chat template does not ask' generate -p x --date 2024-01-01
+expect 2 'date has no effect: no chat template that is used asks for it' eval -m mini-arm --limit 1 --date 2024-01-01 -o "$work/none"
+expect 2 'date has no effect' trace -m mini-arm -p x --date 2024-01-01 -o "$work/none.npz"
+
+# Standard output that is closed: said, and nothing is printed into a file of the run.
+one=(eval -m mini-arm --data "$source/data/micro_test.jsonl" --limit 1 --passages 1 --gen-length 2)
+count=$((count + 1))
+"$buoy" "${one[@]}" -o "$work/closed" >&- 2>"$work/err"; status=$?
+[ $status = 1 ] && grep -q 'cannot write to standard output' "$work/err" || note "standard output closed: exit code $status, $(cat "$work/err")"
+for file in "$work/closed"/run.db*; do
+  grep -q 'mini-arm *first 1' "$file" && note "a table was printed into $file"
+done
+
+# Names that are no UTF-8, and a record of a folder that names what is not in it.
+expect 0 'report.html$' "${one[@]}" -o "$work/$(printf 'o\xff')"
+expect 0 '"runs": \{' table "$work/$(printf 'o\xff')" --format json
+mkdir -p "$work/linked" "$work/victim"; touch "$work/victim/file" "$work/linked/$(printf 'x\xfe')"; ln -s "$work/victim" "$work/linked/link"
+echo '{"verb": 5, "inputs": {}, "files": ["link/file"]}' >"$work/linked/made.json"
+expect 1 'linked: holds what buoy once made' "${one[@]}" -o "$work/linked"
+expect 0 'report.html$' analyze "$work/traces" --only drift --format svg --overwrite -o "$work/linked"
+[ -e "$work/victim/file" ] || note "--overwrite removed a file behind a link"
+
+# Answers of another program, with something behind a NUL.
+printf '{"micro-2026-000000": "x"}\0{' >"$work/answers.json"
+expect 1 'answers.json: not valid JSON: byte 26 is NUL' score "$work/answers.json" --data "$source/data/micro_test.jsonl"
+
+# A run's file that someone has changed.
+if command -v sqlite3 >/dev/null; then
+  "$buoy" "${one[@]}" --trace --only absorption -o "$work/store" >/dev/null 2>&1
+  damaged() { # SQL PATTERN
+    rm -rf "$work/spoiled"; cp -r "$work/store" "$work/spoiled"
+    sqlite3 "$work/spoiled/run.db" "$1"
+    count=$((count + 1))
+    timeout 60 "$buoy" "${one[@]}" --trace --only absorption -o "$work/spoiled" >"$work/out" 2>&1; status=$?
+    [ $status = 1 ] && tail -1 "$work/out" | grep -q "$2" || note "$1: exit code $status, $(tail -1 "$work/out")"
+  }
+  damaged "UPDATE samples SET seen = '[[]]'" 'seen of "micro-2026-000000": a measurement is an array of 0'
+  damaged "UPDATE samples SET commit_step = '5'" 'commit_step of "micro-2026-000000" is an integer, expected a list'
+  damaged "UPDATE samples SET em = 9e999" 'em of "micro-2026-000000" is inf, expected 0 to 1'
+  damaged "UPDATE samples SET data = 'x'" 'which is not among the data of the settings'
+  damaged "CREATE INDEX more ON samples(hex(zeroblob(100000000)))" 'run.db: holds "more", which is no part of a run'
+  damaged "UPDATE run SET settings = '5'" 'the settings: is an integer, expected an object'
+fi
+
 # A database whose table is a view that never ends.
 if command -v sqlite3 >/dev/null; then
   echo '{"id": "a", "title": "t", "text": "x"}' >"$work/docs.jsonl"
   "$buoy" index "$work/c.db" add "$work/docs.jsonl" >/dev/null 2>&1
   sqlite3 "$work/c.db" "DROP TABLE documents; CREATE VIEW documents AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS id FROM n;" 2>/dev/null
   expect 1 'c.db: ' index "$work/c.db" info
+  rm "$work/c.db"; "$buoy" index "$work/c.db" add "$work/docs.jsonl" >/dev/null 2>&1
+  sqlite3 "$work/c.db" "UPDATE documents SET rowid = -5"
+  expect 1 'c.db: is damaged: a document has the number -5' index "$work/c.db" delete a
 fi
 
 [ $failures = 0 ] && echo "$count checks, none failed" || echo "$failures of $count checks failed"

@@ -99,11 +99,11 @@ std::string for_output(const std::string& text) {
 }
 
 void print_note(const std::string& line) {
-  std::fprintf(stderr, "buoy: %s\n", for_terminal(line).c_str());
+  std::fprintf(stderr, "buoy: %s\n", for_message(line).c_str());
 }
 
 void print_warning(const std::string& line) {
-  std::fprintf(stderr, "buoy: warning: %s\n", for_terminal(line).c_str());
+  std::fprintf(stderr, "buoy: warning: %s\n", for_message(line).c_str());
 }
 
 }  // namespace buoy

@@ -43,22 +43,28 @@ LoadedModel load(const ModelFlags& flags) {
   return loaded;
 }
 
-std::vector<TokenId> parse_ids(const std::string& text) {
+std::vector<TokenId> parse_ids(const std::string& text, std::string_view flag) {
   std::vector<TokenId> ids;
-  std::size_t at = 0;
-  while (at < text.size()) {
+  bool expects = true;  // an id, at the begin and behind a comma
+  for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find_first_of(", \n\t", at), text.size());
     if (end > at) {
       TokenId id = 0;
       const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
       if (error != std::errc{} || rest != text.data() + end) {
-        fail_usage("--ids: \"{}\" is not a token id", text.substr(at, end - at));
+        fail_usage("{}: \"{}\" is not a token id", flag, text.substr(at, end - at));
       }
       ids.push_back(id);
+      expects = false;
+    }
+    if (end < text.size() && text[end] == ',') {
+      if (expects) fail_usage("{}: no token id stands before a comma, expected ids such as 1,2,3", flag);
+      expects = true;
     }
     at = end + 1;
   }
-  if (ids.empty()) fail_usage("--ids is empty, expected token ids such as 1,2,3");
+  if (ids.empty()) fail_usage("{} is empty, expected token ids such as 1,2,3", flag);
+  if (expects) fail_usage("{} ends with a comma, expected ids such as 1,2,3", flag);
   return ids;
 }
 

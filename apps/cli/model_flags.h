@@ -28,6 +28,6 @@ struct ModelFlags {
 LoadedModel load(const ModelFlags& flags);
 
 // "1,2,3" or "1 2 3" → ids. Throws UsageError naming what is no number.
-std::vector<TokenId> parse_ids(const std::string& text);
+std::vector<TokenId> parse_ids(const std::string& text, std::string_view flag);
 
 }  // namespace buoy

@@ -24,7 +24,8 @@ Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& mo
   if (Tokenizer::present(model_directory)) prompt.tokenizer = Tokenizer::load(model_directory);
   if (options.ids) {
     if (options.chat.chat() != Chat::kAuto) fail_usage("{} has no effect on --ids", options.chat.given());
-    prompt.ids = parse_ids(*options.ids);
+    if (options.chat.day) fail_usage("--date has no effect on --ids");
+    prompt.ids = parse_ids(*options.ids, "--ids");
     return prompt;
   }
   if (!prompt.tokenizer)
@@ -35,9 +36,12 @@ Prompt read_prompt(const PromptOptions& options, const std::filesystem::path& mo
         fmt::format("the prompt holds {} invalid UTF-8 sequences, replaced by U+FFFD", repaired.replaced));
   }
   const std::string& text = repaired.text;
-  prompt.ids =
-      encode_prompt(*prompt.tokenizer,
-                    choose_chat_template(model_directory, options.chat.chat(), options.chat.date()), text);
+  const auto chat = choose_chat_template(model_directory, options.chat.chat(),
+                                         options.chat.date().value_or(std::string(kDefaultDate)));
+  if (options.chat.day && !(chat && chat->asks_for_date()))
+    fail_usage("--date has no effect: {}",
+               chat ? "the chat template does not ask for it" : "there is no chat template");
+  prompt.ids = encode_prompt(*prompt.tokenizer, chat, text);
   if (prompt.ids.empty()) fail_usage("the prompt is empty");
   return prompt;
 }

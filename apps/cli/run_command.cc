@@ -41,7 +41,7 @@ std::string version_text() {
 }
 
 int complain(const std::string& message, int code) {
-  std::fprintf(stderr, "buoy: %s\n", for_terminal(message).c_str());
+  std::fprintf(stderr, "buoy: %s\n", for_message(message).c_str());
   return code;
 }
 

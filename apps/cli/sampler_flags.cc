@@ -97,7 +97,7 @@ SamplerSettings SamplerFlags::settings() const {
   made.confidence = parse_confidence_type(confidence_);
   made.alg = parse_dream_algorithm(alg_);
   made.cache = parse_cache_kind(cache_);
-  if (verb_->given("--stop-ids")) made.stop_ids = parse_ids(stop_ids_);
+  if (verb_->given("--stop-ids")) made.stop_ids = parse_ids(stop_ids_, "--stop-ids");
   return made;
 }
 

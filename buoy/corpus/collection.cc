@@ -44,10 +44,7 @@ bool holds_collection(const Database& database) {
         place, version, kVersion);
   }
   // What the file does by itself must be what a collection does.
-  Statement foreign(
-      database,
-      "SELECT name FROM sqlite_schema WHERE (type IN ('trigger', 'view') OR name IN ('documents', 'totals', "
-      "'lengths', 'postings')) AND instr(?1, sql) = 0");
+  Statement foreign(database, "SELECT name FROM sqlite_schema WHERE instr(?1, sql) = 0");
   foreign.bind({std::string_view(schema())});
   if (foreign.step()) fail("{}: holds {}, which is no part of a collection", place, quote(foreign.text(0)));
   return true;
@@ -129,13 +126,13 @@ AddCounts Collection::add(std::span<const Document> documents) {
   for (const Document& d : documents) {
     if (!find.bind({d.id}).step()) {
       insert.bind({d.id, d.title, d.text, now}).step();
-      const Index row = insert.integer(0);
+      const Index row = row_in(insert);
       insert.run();
       postings.add(row, d.title, d.text);
       ++counts.added;
       continue;
     }
-    const Index row = find.integer(0);
+    const Index row = row_in(find);
     const bool same = find.text(1) == d.title && find.text(2) == d.text;
     if (!same) postings.remove(row, find.text(1), find.text(2));
     find.reset();
@@ -150,11 +147,18 @@ AddCounts Collection::add(std::span<const Document> documents) {
   return counts;
 }
 
+// The number of a document. None of ours is negative, and words are kept by it.
+Index Collection::row_in(const Statement& found) const {
+  const Index row = found.integer(0);
+  if (row < 0) fail("{}: is damaged: a document has the number {}", path().string(), row);
+  return row;
+}
+
 // Removes the rows that a statement gives with title and text; returns how many.
 Index Collection::remove_rows(Statement& found, PostingWriter& postings) {
   std::vector<Index> rows;
   while (found.step()) {
-    rows.push_back(found.integer(0));
+    rows.push_back(row_in(found));
     postings.remove(rows.back(), found.text(1), found.text(2));
   }
   Statement gone(database_, "DELETE FROM documents WHERE rowid = ?1");

@@ -70,6 +70,7 @@ class Collection {
 
  private:
   std::vector<Hit> search_here(std::string_view question, Index top);
+  Index row_in(const Statement& found) const;
   Index remove_rows(Statement& found, PostingWriter& postings);
   PostingSearch& postings();
 

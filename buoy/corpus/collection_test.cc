@@ -21,6 +21,33 @@ TEST_F(CollectionTest, AHitCarriesTheWholeDocument) {
   EXPECT_EQ(hits[0].document.text, kTowns[0].text);
 }
 
+TEST_F(CollectionTest, RefusesDocumentsWordsAndTablesThatNoCollectionHas) {
+  { towns(); }
+  const auto after = [&](const std::string& sql, const auto& work) {
+    Database(dir_ / "c.db", {.access = DatabaseAccess::kWrite}).execute(sql);
+    try {
+      Collection collection = open();
+      work(collection);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  const auto search = [](Collection& c) { c.search("mayor of Teldormere", 3); };
+  const auto remove = [](Collection& c) { c.remove(Strings{"a"}); };
+  EXPECT_NE(after("UPDATE documents SET rowid = -5 WHERE id = 'a'", remove)
+                .find("damaged: a document has the number -5"),
+            std::string::npos);
+  EXPECT_NE(after("UPDATE totals SET documents = -1", search).find("damaged: its totals are -1"),
+            std::string::npos);
+  EXPECT_NE(
+      after("UPDATE totals SET documents = 7; UPDATE postings SET documents = 0 WHERE word = 'mayor'", search)
+          .find("damaged: the counts of a word"),
+      std::string::npos);
+  EXPECT_NE(after("CREATE INDEX more ON documents(hex(zeroblob(100)))", search).find("holds \"more\""),
+            std::string::npos);
+}
+
 TEST_F(CollectionTest, ARepeatedWordCountsOnce) {
   Collection collection = towns();
   EXPECT_EQ(collection.search("ulmar Ulmar ULMAR úlmar", 1)[0].score, collection.search("ulmar", 1)[0].score);

@@ -19,6 +19,9 @@ double saturate(double times, double weight) {
 // Lists are kept between questions up to this much.
 constexpr Index kMostKept = Index{256} << 20;
 
+// Of documents, words and places: far beyond any collection, far below what overflows.
+constexpr Index kMostTogether = Index{1} << 48;
+
 // Sums of the same numbers in another order differ by less.
 constexpr double kSlack = 1e-12;
 
@@ -34,8 +37,13 @@ double kth_score(std::vector<RankedRow>& rows, Index k) {
 PostingSearch::PostingSearch(const Database& database) : database_(&database) {
   Statement totals(*database_, "SELECT documents, words FROM totals");
   if (!totals.step()) fail("{}: is damaged: it has no totals", database_->path().string());
-  documents_ = static_cast<double>(totals.integer(0));
-  mean_words_ = static_cast<double>(totals.integer(1)) / documents_;
+  const Index documents = totals.integer(0), words = totals.integer(1);
+  if (documents < 0 || documents > kMostTogether || words < 0 || words > kMostTogether) {
+    fail("{}: is damaged: its totals are {} documents of {} words", database_->path().string(), documents,
+         words);
+  }
+  documents_ = static_cast<double>(documents);
+  mean_words_ = static_cast<double>(words) / documents_;
   Statement rows(*database_, "SELECT block, words FROM lengths");
   while (rows.step()) {
     const std::string_view bytes = rows.text(1);
@@ -66,11 +74,18 @@ PostingSearch::Word& PostingSearch::find(const std::string& word) {
                       .documents = rows.integer(1),
                       .most = rows.integer(2),
                       .shortest = rows.integer(3)};
-    if (!weights_.contains(block.number))
+    if (block.number < 0 || block.number > kMostTogether / kBlockDocuments ||
+        !weights_.contains(block.number))
       fail("{}: is damaged: block {} has no lengths", database_->path().string(), block.number);
+    const bool counted = block.documents >= 1 && block.documents <= kBlockDocuments && block.most >= 1 &&
+                         block.most <= kMostTogether && block.shortest >= 0 &&
+                         block.shortest <= kMostTogether;
+    if (!counted) fail("{}: is damaged: the counts of a word are not", database_->path().string());
     found->second.documents += block.documents;
     found->second.blocks.push_back(block);
   }
+  if (static_cast<double>(found->second.documents) > documents_)
+    fail("{}: is damaged: a word is in more documents than there are", database_->path().string());
   return found->second;
 }
 

@@ -77,6 +77,7 @@ std::vector<std::uint32_t>& PostingWriter::lengths(Index block) {
 }
 
 void PostingWriter::add(Index row, std::string_view title, std::string_view text) {
+  check(row >= 0, "documents have numbers from 0");
   Index length = 0;
   for (const auto& [word, times] : words_of(title, text)) {
     changes_[{word, block_of(row)}][place_of(row)] = times;
@@ -88,6 +89,7 @@ void PostingWriter::add(Index row, std::string_view title, std::string_view text
 }
 
 void PostingWriter::remove(Index row, std::string_view title, std::string_view text) {
+  check(row >= 0, "documents have numbers from 0");
   Index length = 0;
   for (const auto& [word, times] : words_of(title, text)) {
     changes_[{word, block_of(row)}][place_of(row)] = 0;

@@ -5,12 +5,14 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "buoy/base/error.h"
 #include "buoy/base/finite.h"
 #include "buoy/decode/autoregressive.h"
 #include "buoy/decode/golden_name.h"
 #include "buoy/decode/sampler.h"
+#include "buoy/io/json.h"
 #include "buoy/model/capture.h"
 
 namespace buoy {
@@ -50,8 +52,17 @@ struct GoldenRun {
     if (array == nullptr) fail("{}: array \"{}\" is missing", place, name);
     if (array->shape.size() != 1)
       fail("{}: \"{}\" is {}, expected [T]", place, name, to_string(array->shape));
-    const std::vector<Index> ids = array->as_integers();
-    return {ids.begin(), ids.end()};
+    return ids_in(name);
+  }
+
+  // Numbers of any shape as ids; what does not fit one is no id that could be compared.
+  std::vector<TokenId> ids_in(const std::string& name) const {
+    std::vector<TokenId> ids;
+    for (const Index id : find(name)->as_integers()) {
+      if (!std::in_range<TokenId>(id)) fail("{}: \"{}\" holds {}, which is no id", place, name, id);
+      ids.push_back(static_cast<TokenId>(id));
+    }
+    return ids;
   }
 
   void compare_values(const std::string& name, const Shape& shape, std::span<const float> got,
@@ -169,8 +180,7 @@ struct GoldenRun {
       std::ranges::copy(routed.weights, weights.begin() + layer * T * active);
     }
     if (find("experts") != nullptr) {
-      const std::vector<Index> want = find("experts")->as_integers();
-      compare_tokens("experts", experts, std::vector<TokenId>(want.begin(), want.end()), "experts");
+      compare_tokens("experts", experts, ids_in("experts"), "experts");
     }
     if (find("weights") != nullptr)
       compare_values("weights", {c.L, T, active}, weights, tolerance.logits, true);
@@ -327,10 +337,9 @@ struct GoldenRun {
   }
 
   void compare_history(const std::string& name, const std::vector<std::vector<TokenId>>& history) {
-    const std::vector<Index> want = find(name)->as_integers();
     std::vector<TokenId> flat;
     for (const auto& step : history) flat.insert(flat.end(), step.begin(), step.end());
-    compare_tokens(name, flat, std::vector<TokenId>(want.begin(), want.end()));
+    compare_tokens(name, flat, ids_in(name));
   }
 };
 
@@ -368,7 +377,7 @@ std::vector<GoldenCheck> check_golden(const Model& model, const NpzArrays& golde
       continue;
     }
     if (!run.check_generation(name)) {
-      fail("{}: array \"{}\" is not one that verify knows for {}", place, name, config.family->name);
+      fail("{}: array {} is not one that verify knows for {}", place, quote(name), config.family->name);
     }
   }
   run.checks.insert(run.checks.end(), others.begin(), others.end());

@@ -93,6 +93,27 @@ TEST_F(GoldenOrder, OfDreamIsThatOfThePublicCodesHistory) {
   for (const GoldenCheck& check : checks) EXPECT_TRUE(check.passed) << check.array << ": " << check.measured;
 }
 
+TEST_F(GoldenOrder, IdsThatOnlyLookAlikeInFewerBitsAreRefusedAndForeignNamesQuoted) {
+  const std::filesystem::path model = source_path("tests/goldens/llada");
+  golden_ = read_npz(model / "golden.npz");
+  std::vector<Index> ids = golden_.at("input_ids").as_integers();
+  ids[1] += Index{1} << 32;
+  golden_["input_ids"] = NpyArray::of(ids, golden_.at("input_ids").shape);
+  const auto message = [&] {
+    try {
+      check(model);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  EXPECT_NE(message().find(fmt::format("\"input_ids\" holds {}, which is no id", ids[1])), std::string::npos)
+      << message();
+  golden_ = read_npz(model / "golden.npz");
+  golden_["new\nline"] = golden_.at("input_ids");
+  EXPECT_NE(message().find("array \"new\\nline\" is not one"), std::string::npos) << message();
+}
+
 TEST_F(GoldenOrder, OfAnotherLengthOrTypeIsAnError) {
   golden_ = read_npz(kOrders / "llada.npz");
   const NpzArrays whole = golden_;

@@ -1,6 +1,8 @@
 // Sampler settings: what has an effect on whom, and how they are written down.
 #include "buoy/decode/sampler.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "buoy/base/cancel.h"
@@ -116,7 +118,12 @@ TEST(SamplerSettings, WhatWouldHaveNoEffectIsRefused) {
   masked.family = find_family("llada");
   causal.family = find_family("llama");
   masked.V = causal.V = 10;
+  masked.context = causal.context = 128;
   EXPECT_NO_THROW(check_settings({.gen_length = 8, .steps = 8}, masked));
+  for (const Index length : {Index{129}, std::numeric_limits<Index>::max()}) {
+    EXPECT_THROW(check_settings({.gen_length = length}, masked), UsageError) << length;
+    EXPECT_THROW(check_settings({.gen_length = length}, causal), UsageError) << length;
+  }
   EXPECT_THROW(check_settings({.gen_length = 8, .steps = 9}, masked), UsageError)
       << "a step fills at least one";
   EXPECT_NO_THROW(check_settings({.stop_ids = {0, 9}}, causal));

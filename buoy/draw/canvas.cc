@@ -11,6 +11,7 @@
 #include <pango/pangocairo.h>
 
 #include "buoy/base/error.h"
+#include "buoy/base/headroom.h"
 #include "buoy/draw/png.h"
 #include "buoy/text/utf8.h"
 
@@ -195,6 +196,9 @@ bool fonts_present() {
 }
 
 Canvas::Canvas(Medium medium, Size size) : state_(std::make_unique<State>()) {
+  // GLib ends the process where memory is short, and Pango waits for ever for a thread that reads its fonts.
+  check_memory_left(128, "drawing");
+  check_thread_left("drawing");
   State& s = *state_;
   s.medium = medium;
   s.fonts.reset(pango_cairo_font_map_new());

@@ -82,8 +82,10 @@ class AuditedShelf {
     if (!std::getline(file, line) || line != Json{{"audit", identity}}.dump()) return;
     while (std::getline(file, line) && !file.eof()) {  // a line without its end was cut short
       const Json json = parse_json(line, path_.string());
-      done_.emplace(QuestionName{json.value("data", ""), json.value("sample", "")},
-                    question_audit_from_json(json.value("audit", Json::object()), path_.string()));
+      const JsonObject question(json, path_.string());
+      const Json* audit = question.find("audit");
+      done_.emplace(QuestionName{question.string("data"), question.string("sample")},
+                    question_audit_from_json(audit == nullptr ? Json() : *audit, path_.string()));
     }
   }
 

@@ -13,6 +13,7 @@
 #include "buoy/model/fingerprint.h"
 #include "buoy/model/memory.h"
 #include "buoy/model/weights.h"
+#include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {
@@ -27,9 +28,8 @@ std::string hash_of_chat_template(const fs::path& directory) {
   return hash_of(json.contains("chat_template") ? json["chat_template"] : Json());
 }
 
-Json describe_model(const RunSettings& settings, const NamedModel& m) {
+Json describe_model(const RunSettings& settings, const NamedModel& m, const QuestionPrompt& prompt) {
   const PromptSettings& asked = settings.prompt_of(m.given);
-  const QuestionPrompt prompt = choose_prompt(asked, m.directory);
   const Checkpoint checkpoint = Checkpoint::open(m.directory);
   const DeviceClass device = device_class(settings.device, inspect_weights(m.config, checkpoint).bytes);
   Json json = {{"weights", fingerprint_model(m.directory, checkpoint)},
@@ -58,7 +58,16 @@ std::string processor() {
 
 Json describe_run(const RunSettings& settings) {
   Json json = {{"code", {{"prompt", kPromptCode}, {"sampler", kSamplerCode}}}};
-  for (const NamedModel& m : read_models(settings)) json["models"][m.name] = describe_model(settings, m);
+  const std::vector<NamedModel> models = read_models(settings);
+  std::vector<QuestionPrompt> prompts;
+  std::vector<std::optional<ChatTemplate>> chats;
+  for (const NamedModel& m : models) {
+    prompts.push_back(choose_prompt(settings.prompt_of(m.given), m.directory));
+    chats.push_back(prompts.back().chat);
+  }
+  check_date(settings.prompt, chats);
+  for (std::size_t i = 0; i < models.size(); ++i)
+    json["models"][models[i].name] = describe_model(settings, models[i], prompts[i]);
   return json;
 }
 
@@ -66,7 +75,7 @@ Json describe_session(const RunSettings& settings, Index ranks) {
   Json json = {{"buoy", version()},
                {"commit", commit()},
                {"compiler", compiler()},
-               {"command", settings.command},
+               {"command", repair_utf8(settings.command).text},
                {"processor", processor()},
                {"threads", settings.device.threads == 0 ? available_threads() : settings.device.threads},
                {"memory_gib", physical_memory() >> 30},

@@ -2,6 +2,7 @@
 
 #include "buoy/corpus/collection.h"
 #include "buoy/io/json.h"
+#include "buoy/run/stored_json.h"
 
 namespace buoy {
 namespace {
@@ -62,7 +63,8 @@ Json to_json(const Retrieved& retrieved) {
 Retrieved retrieved_from_json(const Json& json) {
   Retrieved retrieved;
   for (const Json& entry : json) {
-    retrieved[{entry[0].get<std::string>(), entry[1].get<std::string>()}] = passages_from_json(entry[2]);
+    retrieved[{entry[0].get<std::string>(), entry[1].get<std::string>()}] =
+        passages_from_json(entry[2], "message of a rank");
   }
   return retrieved;
 }

@@ -8,6 +8,7 @@
 #include "buoy/io/json.h"
 #include "buoy/run/run_identity.h"
 #include "buoy/run/run_reader.h"
+#include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {
@@ -36,8 +37,10 @@ std::string unknown_results(const fs::path& folder) {
 std::string run_clash(const fs::path& folder, const RunIdentity& identity) {
   if (fs::exists(folder / kMade)) {
     const Json made = read_json_file(folder / kMade);
+    const auto verb = made.is_object() ? made.find("verb") : made.end();
+    const bool named = made.is_object() && verb != made.end() && verb->is_string();
     return fmt::format("{}: holds what buoy {} made", folder.string(),
-                       made.is_object() ? made.value("verb", "once") : "once");
+                       named ? verb->get<std::string>() : "once");
   }
   if (!fs::exists(folder / "run.db")) {
     const std::string other = unknown_results(folder);
@@ -60,6 +63,22 @@ std::string made_clash(const fs::path& folder, const Json& making) {
   const std::string difference =
       settings_difference({{"verb", made["verb"]}, {"inputs", made["inputs"]}}, making);
   return difference.empty() ? "" : fmt::format("holds results of something else: {}", difference);
+}
+
+// Whether a file that a record names lies in the folder, whatever links are on the way: the record may be a
+// stranger's, and what it names is removed.
+bool lies_in(const fs::path& folder, const fs::path& name) {
+  if (name.is_absolute() || name.empty() || *name.begin() == "..") return false;
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  if (error) return false;
+  const fs::path parent = fs::canonical((folder / name).parent_path(), error);
+  return !error && std::ranges::mismatch(real, parent).in1 == real.end();
+}
+
+// A record is JSON, which a name of any bytes cannot stand in.
+std::string name_in_record(const fs::path& file) {
+  return repair_utf8(file.string()).text;
 }
 
 std::vector<std::string> names_in(const Json& made, const char* key) {
@@ -104,10 +123,9 @@ void remove_made(const fs::path& folder, const Json& verb, const std::vector<std
       }
     }
   }
-  for (const Json& file : made.value("files", Json::array())) {
-    if (!file.is_string()) continue;
-    const fs::path name = fs::path(file.get<std::string>()).lexically_normal();
-    if (name.is_absolute() || name.empty() || *name.begin() == "..") continue;
+  for (const std::string& file : names_in(made, "files")) {
+    const fs::path name = fs::path(file).lexically_normal();
+    if (!lies_in(folder, name)) continue;
     std::error_code ignored;
     fs::remove(folder / name, ignored);
   }
@@ -160,7 +178,7 @@ void OutputFolder::begin(const std::vector<std::string>& own) {
   // At once, so that a broken one is known for what it is.
   Json made = parse_json(made_, kMade);
   made["before"] = Json::array();
-  for (const fs::path& file : before_) made["before"].push_back(file.string());
+  for (const fs::path& file : before_) made["before"].push_back(name_in_record(file));
   write_file_atomically(path_ / kMade, made.dump(1) + "\n");
 }
 
@@ -174,7 +192,7 @@ void OutputFolder::finish() const {
   const auto begun = fs::last_write_time(path_ / kMade);
   for (const fs::path& file : files_below(path_)) {
     const bool kept = before_.contains(file) && fs::last_write_time(path_ / file) <= begun;
-    if (!kept && file != kMade) made["files"].push_back(file.string());
+    if (!kept && file != kMade) made["files"].push_back(name_in_record(file));
   }
   write_file_atomically(path_ / kMade, made.dump(1) + "\n");
 }

@@ -95,6 +95,9 @@ Predictions read_predictions(const fs::path& path, const NamedItems& data) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == text.npos) fail("{}: is empty", path.string());
   if (text[first] != '{') return from_lines(text, path.string(), data);
+  // What follows a NUL the library would not see.
+  if (const std::size_t nul = text.find('\0'); nul != text.npos)
+    fail("{}: not valid JSON: byte {} is NUL", path.string(), nul);
   const Json whole = Json::parse(text, nullptr, false);
   const bool one_value = !whole.is_discarded() && whole.is_object();
   const bool is_record = one_value && whole.contains("id") && whole.size() > 1;
@@ -108,7 +111,10 @@ ScoreOrder order_of_run(const Json& settings) {
                    .data = members_of(settings, "data"),
                    .conditions = members_of(settings, "passages")};
   for (const std::string& model : order.models) {
-    const std::string writes = settings["models"][model].value("writes", "");
+    const Json& described = settings["models"][model];
+    const bool says =
+        described.is_object() && described.contains("writes") && described["writes"].is_string();
+    const std::string writes = says ? described["writes"].get<std::string>() : "";
     if (writes == "masked") order.masked.push_back(model);
     if (writes == "autoregressive") order.autoregressive.push_back(model);
   }
@@ -131,13 +137,15 @@ MergedRuns merge_runs(std::span<const fs::path> runs) {
     if (const std::string verb = settings.value("verb", ""); verb != "eval") {
       fail("{}: is a run of {}, expected one of eval", run.path().string(), verb);
     }
+    if (!settings.contains("passages") || !settings["passages"].is_object())
+      fail("{}: the settings do not say of which passages the run is", run.path().string());
     const ScoreOrder order = order_of_run(settings);
     append_new(made.order.models, order.models);
     append_new(made.order.data, order.data);
     append_new(made.order.conditions, order.conditions);
     append_new(made.order.masked, order.masked);
     append_new(made.order.autoregressive, order.autoregressive);
-    about["runs"][path.string()] = about_run(run);
+    about["runs"][repair_utf8(path.string()).text] = about_run(run);
     for (SampleResult& result : run.results()) {
       const auto [at, is_new] = seen.try_emplace(result.key, made.results.size(), &path);
       if (is_new) {

@@ -76,12 +76,14 @@ TEST(DescribeRun, SeesWhatDecidesAnAnswer) {
   write_file_atomically(model / "chat_template.jinja", "{{ messages[0].content }}");
   expect_new("a chat template");
   run.prompt.date = "2026-01-31";
-  EXPECT_FALSE(hashes.insert(hash_of(described(run))).second) << "a date that no template asks for";
+  EXPECT_THROW(described(run), UsageError) << "a date that no template asks for";
   write_file_atomically(model / "chat_template.jinja", "{{ strftime_now('%d') }}{{ messages[0].content }}");
   expect_new("a chat template with a date");
   run.prompt.date = "2026-02-01";
   expect_new("another date");
   run.prompt.chat = Chat::kOff;
+  EXPECT_THROW(described(run), UsageError) << "a date, and no chat template";
+  run.prompt.date.reset();
   expect_new("no chat template");
   run.sampler.steps = 4;
   expect_new("the sampler");

@@ -139,6 +139,8 @@ void run_traces(Ranks& ranks, const TraceRunSettings& settings, RunObserver& wat
   ModelSettings own = settings.model;
   own.device.local_rank = ranks.local_rank();
   const TracingModel model(own, settings.sampler, settings.record, settings.prompt, &observer);
+  check_date(settings.prompt,
+             {settings.prompts.empty() ? &model.chat_of_questions() : &model.chat_of_text(), 1});
   check_watchable(settings.sampler, model.config(), "a trace");
   observer.note(fmt::format("{} on {}", model.name(), model.loaded().device()));
   std::vector<TraceJob> jobs = plan_traces(settings, model, observer);

@@ -12,6 +12,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string day_in(const PromptSettings& settings) {
+  return settings.date.value_or(std::string(kDefaultDate));
+}
+
 // What can be known to be wrong before the weights are read.
 const ModelSettings& checked(const ModelSettings& settings, const RecordSettings& record) {
   const fs::path directory = find_model(settings.model, settings.places).directory;
@@ -40,13 +44,19 @@ std::string choose_template(const std::string& wanted, const fs::path& directory
   return found->get<std::string>();
 }
 
+void check_date(const PromptSettings& settings, std::span<const std::optional<ChatTemplate>> used) {
+  const auto asks = [](const std::optional<ChatTemplate>& chat) { return chat && chat->asks_for_date(); };
+  if (settings.date && std::ranges::none_of(used, asks))
+    fail_usage("date has no effect: no chat template that is used asks for it");
+}
+
 QuestionPrompt choose_prompt(const PromptSettings& settings, const fs::path& directory) {
   QuestionPrompt made{.words = PromptTemplate::find(choose_template(settings.prompt_template, directory)),
                       .chat = {}};
   if (made.words.raw() && settings.chat == Chat::kOn) {
     fail_usage("template {} is the whole prompt: it has no use for the chat template", made.words.name());
   }
-  if (!made.words.raw()) made.chat = choose_chat_template(directory, settings.chat, settings.date);
+  if (!made.words.raw()) made.chat = choose_chat_template(directory, settings.chat, day_in(settings));
   return made;
 }
 
@@ -60,7 +70,7 @@ TracingModel::TracingModel(const ModelSettings& settings, const SamplerSettings&
                            const RecordSettings& record, const PromptSettings& prompt, RunObserver* observer)
     : model_(checked(settings, record), sink_of(observer)),
       prompt_(choose_prompt(prompt, model_.directory())),
-      chat_(choose_chat_template(model_.directory(), prompt.chat, prompt.date)) {
+      chat_(choose_chat_template(model_.directory(), prompt.chat, day_in(prompt))) {
   source_.emplace(make_trace_source(model_, sampler, record, prompt_));
   source_->answer_end = prompt.answer_end;
   if (observer != nullptr) source_->cancelled = [observer] { return observer->cancelled(); };

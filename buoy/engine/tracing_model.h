@@ -18,7 +18,8 @@ namespace buoy {
 struct PromptSettings {
   std::string prompt_template = "auto";  // a bundled name, a file, or auto: what the checkpoint says
   Chat chat = Chat::kAuto;               // kAuto: unless the template is raw
-  std::string date{kDefaultDate};        // for chat templates that ask for it; see parse_date()
+  std::optional<std::string>
+      date;  // for chat templates that ask for it; see parse_date(). None: kDefaultDate
   AnswerEnd answer_end = AnswerEnd::kEos;
 };
 
@@ -33,6 +34,9 @@ struct QuestionPrompt {
 };
 // Throws Error for what is not there, and UsageError for a raw template that is to go into a chat template.
 QuestionPrompt choose_prompt(const PromptSettings& settings, const std::filesystem::path& directory);
+
+// Throws UsageError for a day that none of the chat templates in use asks for.
+void check_date(const PromptSettings& settings, std::span<const std::optional<ChatTemplate>> used);
 
 // The prompt of an item as the model gets it, but for the special tokens that its tokenizer adds.
 std::string exact_prompt(const QuestionPrompt& prompt, const QaItem& item, QueryPlace place);
@@ -51,6 +55,8 @@ class TracingModel {
 
   const LoadedModel& loaded() const { return model_; }
   const ModelConfig& config() const { return model_.config(); }
+  const std::optional<ChatTemplate>& chat_of_questions() const { return prompt_.chat; }
+  const std::optional<ChatTemplate>& chat_of_text() const { return chat_; }
   const std::string& name() const { return model_.name(); }
 
   std::vector<Trace> trace(std::span<const QaItem> items, SampleStreams streams) const;

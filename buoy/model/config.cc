@@ -107,10 +107,11 @@ void read_rotary_share(const JsonObject& config, ModelConfig& model) {
   const std::string_view key = model.family->keys.rotary_share;
   if (key.empty()) return check_required(config, kWhole);
   if (!config.has(key)) return;
-  model.rotary = static_cast<Index>(static_cast<double>(model.D) * config.number(key));
-  if (model.rotary < 2 || model.rotary > model.D || model.rotary % 2 != 0) {
-    fail("{}: \"{}\" is {}, expected an even number of a head's {} dimensions", config.place(), key,
-         config.number(key), model.D);
+  const double share = config.number(key);
+  if (share > 0 && share <= 1) model.rotary = static_cast<Index>(static_cast<double>(model.D) * share);
+  if (!(share > 0 && share <= 1) || model.rotary < 2 || model.rotary > model.D || model.rotary % 2 != 0) {
+    fail("{}: \"{}\" is {}, expected an even number of a head's {} dimensions", config.place(), key, share,
+         model.D);
   }
 }
 
@@ -133,13 +134,19 @@ void read_rope(const JsonObject& config, ModelConfig& model) {
                                      .high_freq_factor = rope.number("high_freq_factor"),
                                      .original_context = rope.integer("original_max_position_embeddings")};
     const RopeScaling& s = *model.rope_scaling;
-    if (!(s.factor > 0 && s.low_freq_factor > 0 && s.high_freq_factor > s.low_freq_factor &&
-          s.original_context > 0)) {
-      fail("{}: factors must be positive and high_freq_factor above low_freq_factor", rope.place());
+    constexpr double kMostFactor = 1e6;
+    if (!(s.factor > 0 && s.factor <= kMostFactor && s.low_freq_factor > 0 &&
+          s.high_freq_factor > s.low_freq_factor && s.high_freq_factor <= kMostFactor &&
+          s.original_context > 0 && s.original_context <= kLargestSize)) {
+      fail("{}: factors must be positive, at most {}, and high_freq_factor above low_freq_factor",
+           rope.place(), kMostFactor);
     }
   }
-  if (!(model.rope_theta > 0))
-    fail("{}: \"rope_theta\" is {}, expected above 0", config.place(), model.rope_theta);
+  // Below 1 frequencies grow without end, far above they are 0 in float32.
+  constexpr double kMostTheta = 1e30;
+  if (!(model.rope_theta >= 1 && model.rope_theta <= kMostTheta)) {
+    fail("{}: \"rope_theta\" is {}, expected 1 to {}", config.place(), model.rope_theta, kMostTheta);
+  }
 }
 
 std::optional<TokenId> read_token(const JsonObject& config, std::string_view key, Index V) {

@@ -52,6 +52,23 @@ std::vector<bool> read_expert_layers(const JsonObject& config, const ExpertKeys&
   return layers;
 }
 
+// A size that may be 0, as it is where the key is not.
+Index read_part(const JsonObject& config, std::string_view key) {
+  const Index size = key.empty() ? 0 : config.integer_or(key, 0);
+  if (size < 0 || size > kLargestSize)
+    fail("{}: \"{}\" is {}, expected 0 to {}", config.place(), key, size, kLargestSize);
+  return size;
+}
+
+// What experts' weights are multiplied by: 2.5, or 1.
+float read_scale(const JsonObject& config, std::string_view key) {
+  constexpr double kMost = 1e6;
+  const double scale = config.number_or(key, 1.0);
+  if (!(scale > 0 && scale <= kMost))
+    fail("{}: \"{}\" is {}, expected above 0, at most {}", config.place(), key, scale, kMost);
+  return static_cast<float>(scale);
+}
+
 }  // namespace
 
 ExpertShape read_experts(const JsonObject& config, const ExpertKeys& keys, Index L) {
@@ -82,14 +99,12 @@ ExpertShape read_experts(const JsonObject& config, const ExpertKeys& keys, Index
   rule.normalize = rule.kind == RouterKind::kSigmoid
                        ? rule.active > 1
                        : !keys.normalize.empty() && config.boolean_or(keys.normalize, false);
-  if (!keys.scale.empty()) rule.scale = static_cast<float>(config.number_or(keys.scale, 1.0));
-  const Index shared = size_or(keys.shared_count, 0), most_shared = kLargestSize / experts.F;
-  if (shared < 0 || shared > most_shared) {
-    fail("{}: \"{}\" is {}, expected 0 to {}", config.place(), keys.shared_count, shared, most_shared);
-  }
-  experts.shared_F = size_or(keys.shared_mlp, 0) + shared * experts.F;
-  if (experts.shared_F < 0 || experts.shared_F > kLargestSize) {
-    fail("{}: the shared expert's width is {}, expected 0 or more", config.place(), experts.shared_F);
+  if (!keys.scale.empty()) rule.scale = read_scale(config, keys.scale);
+  experts.shared_F =
+      read_part(config, keys.shared_mlp) + read_part(config, keys.shared_count) * experts.F;  // below 2^57
+  if (experts.shared_F > kLargestSize) {
+    fail("{}: the shared expert's width is {}, expected at most {}", config.place(), experts.shared_F,
+         kLargestSize);
   }
   experts.bias = keys.bias.empty() ? rule.kind == RouterKind::kSigmoid : config.boolean_or(keys.bias, false);
   experts.layers = read_expert_layers(config, keys, L);

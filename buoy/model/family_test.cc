@@ -225,6 +225,25 @@ TEST(Settings, OfRotationAreReadInBothSpellings) {
             std::string::npos);
 }
 
+TEST(Settings, ThatOverflowAreRefusedByName) {
+  struct Row {
+    const char *model, *key;
+    Json value;
+  };
+  // 20 · 2^62 is 0 in 64 bits: an expert that is shared would be none.
+  const Row rows[] = {{"llada2-moe", "num_shared_experts", Index{1} << 62},
+                      {"llada2-moe", "num_shared_experts", -1},
+                      {"llada2-moe", "routed_scaling_factor", 1e308},
+                      {"llada2-moe", "routed_scaling_factor", 0},
+                      {"llada2-moe", "partial_rotary_factor", 1e308},
+                      {"qwen3", "rope_theta", 1e-300},
+                      {"qwen3", "rope_theta", 1e308}};
+  for (const Row& row : rows) {
+    const std::string error = refusal(row.model, row.key, row.value);
+    EXPECT_NE(error.find(fmt::format("\"{}\" is ", row.key)), std::string::npos) << row.key << ": " << error;
+  }
+}
+
 TEST(Settings, OfBlocksAndExpertsMustBePossible) {
   const auto says = [](const char* model, const char* key, const Json& value, const char* what) {
     const std::string error = refusal(model, key, value);

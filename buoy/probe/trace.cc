@@ -12,7 +12,7 @@ namespace buoy {
 namespace {
 
 constexpr double kSumTolerance = 1e-3;
-constexpr Index kMostSteps = Index{1} << 28;
+constexpr Index kMostSteps = Index{1} << 28, kMostDocuments = Index{1} << 28;
 
 // Finds out whether a trace hangs together; every complaint starts with the place.
 class Checker {
@@ -103,8 +103,33 @@ class Checker {
     size(trace_.classes, "classes", N);
     size(trace_.regions.of, "regions", N);
     range(trace_.regions.of, "regions", 0, trace_.R() - 1);
+    if (trace_.L() < 1) fail("{}: \"layers\" is empty, expected at least one", place_);
     ascending(trace_.layers, "layers");
     range(trace_.layers, "layers", 0, trace_.header.model_layers - 1);
+    check_regions();
+    check_mixers();
+  }
+
+  void check_regions() const {
+    for (const Region& region : trace_.regions.regions) {
+      const bool is_document = region.kind == RegionKind::kDocument;
+      const Index low = is_document ? 1 : 0, high = is_document ? kMostDocuments : 0;
+      if (region.document < low || region.document > high) {
+        fail("{}: \"region_documents\" holds {} for a region that is {}, expected {} to {}", place_,
+             region.document, name_of(region.kind), low, high);
+      }
+    }
+  }
+
+  // What a state space layer's attention is told from.
+  void check_mixers() const {
+    const bool any = std::ranges::any_of(trace_.layers, [&](Index layer) {
+      return !trace_.header.mixers.empty() && trace_.header.mixers[at(layer)] == MixerKind::kSsd;
+    });
+    if (any && trace_.finished.recency_means.empty()) {
+      fail("{}: has layers of kind \"{}\", but no array \"finished_recency_means\"", place_,
+           name_of(MixerKind::kSsd));
+    }
   }
 
   template <typename T>

@@ -124,6 +124,28 @@ TEST_F(TraceFile, ComesBackAsItWas) {
   EXPECT_EQ(back.class_at(0, 2), TokenClass::kContent);
 }
 
+TEST_F(TraceFile, RefusesNoLayersDocumentsOfNoNumberAndStateSpacesOfNoRecency) {
+  Trace changed = trace_;
+  changed.layers.clear();
+  EXPECT_NE(message_of([&] { check_trace(changed, "t"); }).find("\"layers\" is empty"), std::string::npos);
+  changed = trace_;
+  changed.header.mixers.assign(static_cast<std::size_t>(trace_.header.model_layers), MixerKind::kSsd);
+  changed.finished.recency_means.clear();
+  EXPECT_NE(message_of([&] { check_trace(changed, "t"); }).find("no array \"finished_recency_means\""),
+            std::string::npos);
+  for (const Index number : {Index{-7}, Index{0}, Index{1} << 62}) {
+    change([&](NpzArrays& a) {
+      std::vector<Index> documents = a["region_documents"].as_integers();
+      documents[3] = number;
+      a["region_documents"] = NpyArray::of(documents, a["region_documents"].shape);
+    });
+    EXPECT_NE(
+        reading().find(fmt::format("\"region_documents\" holds {} for a region that is document", number)),
+        std::string::npos)
+        << reading();
+  }
+}
+
 TEST_F(TraceFile, SaysWhatIsWrongWithABadOne) {
   change([](NpzArrays& a) {
     std::string& header = a["header"].text[0];

@@ -67,8 +67,8 @@ QuestionAudit question_audit_from_json(const Json& json, std::string_view place)
       audit.caches.push_back(std::move(made));
     }
     return audit;
-  } catch (const Json::exception& e) {
-    fail("{}: is no audit of a question: {}", place, e.what());
+  } catch (const Json::exception&) {  // a field that is missing or of another kind
+    fail("{}: holds a line that is no audit of a question", place);
   }
 }
 

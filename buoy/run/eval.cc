@@ -8,6 +8,7 @@
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
 #include "buoy/run/share_out.h"
+#include "buoy/run/stored_json.h"
 
 namespace buoy {
 

@@ -8,6 +8,7 @@
 #include "buoy/io/json.h"
 #include "buoy/run/eval_table.h"
 #include "buoy/run/run_reader.h"
+#include "buoy/run/stored_json.h"
 #include "buoy/text/utf8.h"
 
 namespace buoy {

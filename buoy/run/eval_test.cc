@@ -50,7 +50,7 @@ class Store : public testing::Test {
   void TearDown() override { fs::remove_all(directory_); }
   fs::path directory_ = fs::temp_directory_path() / ("buoy_run_" + std::to_string(::getpid()));
   fs::path path_ = directory_ / "run.db";
-  RunIdentity settings_{.settings = {{"steps", 16}, {"data", {{"a", "x1"}}}}};
+  RunIdentity settings_{.settings = {{"steps", 16}, {"data", {{"a", "x1"}, {"set", ""}}}}};
 };
 
 TEST_F(Store, GivesBackWhatWasAddedAfterReopening) {

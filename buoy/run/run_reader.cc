@@ -1,17 +1,63 @@
 #include "buoy/run/run_reader.h"
 
+#include <limits>
+
 #include "buoy/base/error.h"
 #include "buoy/io/json.h"
 #include "buoy/run/run_format.h"
 #include "buoy/run/run_identity.h"
+#include "buoy/run/stored_json.h"
+#include "buoy/text/utf8.h"
 
 namespace buoy {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string column_text(const Statement& row, int column) {
-  return std::string(row.text(column));
+// Text that can stand in a page and in JSON: SQLite keeps any bytes under that name.
+std::string column_text(const Statement& row, int column, const std::string& place) {
+  const std::string_view text = row.text(column);
+  if (const auto bad = find_invalid_utf8(text))
+    fail("{}: holds text that is not UTF-8 at byte {}", place, *bad);
+  return std::string(text);
+}
+
+// "samples.em of "q1"".
+std::string column_of(const SampleResult& r, std::string_view column) {
+  return fmt::format("{} of {}", column, quote(r.key.sample));
+}
+
+double checked(double value, double most, const SampleResult& r, std::string_view column,
+               const std::string& place) {
+  if (!(value >= 0 && value <= most))
+    fail("{}: {} is {}, expected 0 to {}", place, column_of(r, column), value, most);
+  return value;
+}
+
+Index checked(Index value, const SampleResult& r, std::string_view column, const std::string& place) {
+  if (value < 0) fail("{}: {} is {}, expected 0 or more", place, column_of(r, column), value);
+  return value;
+}
+
+RunKey key_in(const Statement& row, const std::string& place) {
+  return {column_text(row, 0, place), column_text(row, 1, place), column_text(row, 2, place),
+          column_text(row, 3, place)};
+}
+
+// A sample belongs to a model, data and, where the settings list them, passages of the run. A model under an
+// intervention goes by a longer name.
+void check_known(const RunKey& key, const Json& settings, const std::string& place) {
+  const std::string plain = key.model.substr(0, key.model.find(" + "));
+  const std::pair<const char*, const std::string&> parts[] = {
+      {"models", key.model}, {"data", key.data}, {"passages", key.condition}};
+  for (const auto& [part, name] : parts) {
+    const bool listed = settings.contains(part) && settings[part].is_object();
+    const bool known =
+        listed && (settings[part].contains(name) || (&name == &key.model && settings[part].contains(plain)));
+    if (listed && !known)
+      fail("{}: {} is of {}, which is not among the {} of the settings", place, quote(key.sample),
+           quote(name), part);
+  }
 }
 
 }  // namespace
@@ -24,8 +70,10 @@ void check_run(const Database& database) {
     fail("{}: is a run of version {}, expected {}; finish it with the Buoy that began it", place, version,
          kRunVersion);
   }
-  if (database.integer("SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')") > 0)
-    fail("{}: holds triggers or views, which a run has none of", place);
+  // What the file does by itself, when it is read or written, must be what a run's does.
+  Statement foreign(database, "SELECT name FROM sqlite_schema WHERE instr(?1, sql) = 0");
+  foreign.bind({std::string_view(kRunSchema)});
+  if (foreign.step()) fail("{}: holds {}, which is no part of a run", place, quote(foreign.text(0)));
 }
 
 std::string run_difference(const Database& database, const RunIdentity& identity) {
@@ -50,98 +98,60 @@ std::string run_difference(const Database& database, const RunIdentity& identity
 Json read_settings(const Database& database) {
   Statement begun(database, "SELECT settings FROM run");
   if (!begun.step()) fail("{}: is a run without settings", database.path().string());
-  return parse_json(begun.text(0), database.path().string());
+  const std::string place = database.path().string();
+  Json settings = parse_json(begun.text(0), place);
+  check_stored_settings(settings, place);
+  return settings;
 }
 
 std::vector<SampleResult> read_results(const Database& database) {
   const std::string place = database.path().string();
+  const Json settings = read_settings(database);
+  const double no_limit = std::numeric_limits<double>::max();
   std::vector<SampleResult> results;
   Statement row(database,
                 "SELECT model, data, condition, sample, number, task, question, prompt, answer, em, "
                 "substring, f1, prompt_tokens, steps, commit_step, seconds, output_ids FROM samples "
                 "ORDER BY model, data, condition, number, sample");
   while (row.step()) {
-    SampleResult r{
-        .key = {column_text(row, 0), column_text(row, 1), column_text(row, 2), column_text(row, 3)},
-        .number = row.integer(4),
-        .task = column_text(row, 5),
-        .question = column_text(row, 6),
-        .prompt = column_text(row, 7),
-        .answer = column_text(row, 8),
-        .score = {.em = row.real(9), .substring = row.real(10), .f1 = row.real(11)},
-        .prompt_tokens = row.integer(12),
-        .steps = row.integer(13),
-        .seconds = row.real(15)};
-    r.commit_step = parse_json(row.text(14), place).get<std::vector<Index>>();
-    r.output_ids = parse_json(row.text(16), place).get<std::vector<Index>>();
+    SampleResult r;
+    r.key = key_in(row, place);
+    check_known(r.key, settings, place);
+    r.number = checked(row.integer(4), r, "number", place);
+    r.task = column_text(row, 5, place);
+    r.question = column_text(row, 6, place);
+    r.prompt = column_text(row, 7, place);
+    r.answer = column_text(row, 8, place);
+    r.score = {.em = checked(row.real(9), 1, r, "em", place),
+               .substring = checked(row.real(10), 1, r, "substring", place),
+               .f1 = checked(row.real(11), 1, r, "f1", place)};
+    r.prompt_tokens = checked(row.integer(12), r, "prompt_tokens", place);
+    r.steps = checked(row.integer(13), r, "steps", place);
+    r.commit_step = stored_integers(row.text(14), place, column_of(r, "commit_step"));
+    r.seconds = checked(row.real(15), no_limit, r, "seconds", place);
+    r.output_ids = stored_integers(row.text(16), place, column_of(r, "output_ids"));
     results.push_back(std::move(r));
   }
   return results;
 }
 
 void read_seen(const Database& database, const std::function<void(const SampleResult& sample)>& take) {
+  const std::string place = database.path().string();
+  const Json settings = read_settings(database);
   Statement row(
       database,
       "SELECT model, data, condition, sample, number, task, question, seen FROM samples WHERE seen <> '' "
       "ORDER BY model, data, condition, number, sample");
   while (row.step()) {
     SampleResult r;
-    r.key = {column_text(row, 0), column_text(row, 1), column_text(row, 2), column_text(row, 3)};
-    r.number = row.integer(4);
-    r.task = column_text(row, 5);
-    r.question = column_text(row, 6);
-    r.seen = measurements_from_json(row.text(7), database.path().string());
+    r.key = key_in(row, place);
+    check_known(r.key, settings, place);
+    r.number = checked(row.integer(4), r, "number", place);
+    r.task = column_text(row, 5, place);
+    r.question = column_text(row, 6, place);
+    r.seen = measurements_from_json(row.text(7), fmt::format("{}: {}", place, column_of(r, "seen")));
     take(r);
   }
-}
-
-std::string measurements_to_json(const Measurements& measurements) {
-  if (measurements.empty()) return "";
-  Json list = Json::array();
-  for (const Measurement& m : measurements) {
-    list.push_back({m.quantity, m.layer, m.head, m.part, m.value, m.weight, m.null ? Json(*m.null) : Json()});
-  }
-  return list.dump();
-}
-
-Measurements measurements_from_json(std::string_view text, std::string_view place) {
-  if (text.empty()) return {};
-  Measurements measurements;
-  for (const Json& m : parse_json(text, place)) {
-    measurements.push_back({.quantity = m[0],
-                            .layer = m[1],
-                            .head = m[2],
-                            .part = m[3],
-                            .value = m[4],
-                            .weight = m[5],
-                            .null = m[6].is_null() ? std::nullopt : std::optional<double>(m[6])});
-  }
-  return measurements;
-}
-
-Json passages_to_json(std::span<const QaPassage> passages) {
-  Json list = Json::array();
-  for (const QaPassage& p : passages) {
-    Json json = {{"id", p.id}, {"title", p.title}, {"text", p.text}, {"gold", p.gold}};
-    for (const TextSpan& span : p.evidence) json["evidence"].push_back({span.begin, span.end});
-    if (p.score) json["score"] = *p.score;
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
-std::vector<QaPassage> passages_from_json(const Json& json) {
-  std::vector<QaPassage> passages;
-  for (const Json& p : json) {
-    QaPassage made{.title = p["title"], .text = p["text"], .gold = p["gold"], .id = p["id"]};
-    if (p.contains("score")) made.score = p["score"].get<double>();
-    if (p.contains("evidence")) {
-      for (const Json& span : p["evidence"])
-        made.evidence.push_back({span[0].get<Index>(), span[1].get<Index>()});
-    }
-    passages.push_back(std::move(made));
-  }
-  return passages;
 }
 
 bool has_begun(const fs::path& file) {
@@ -168,7 +178,8 @@ std::vector<Json> RunReader::sessions() const {
 Json RunReader::collections() const {
   Json collections = Json::object();
   Statement row(database_, "SELECT condition, collection FROM collections ORDER BY condition");
-  while (row.step()) collections[column_text(row, 0)] = parse_json(row.text(1), path().string());
+  while (row.step())
+    collections[column_text(row, 0, path().string())] = parse_json(row.text(1), path().string());
   return collections;
 }
 
@@ -185,6 +196,7 @@ void RunReader::each_seen(const std::function<void(const SampleResult& sample)>&
 }
 
 SampleDetail RunReader::detail(const RunKey& key) const {
+  const std::string place = fmt::format("{}: {}", path().string(), quote(key.sample));
   SampleDetail made;
   Statement input(database_,
                   "SELECT question, answers, passages FROM inputs WHERE data = ?1 AND condition = ?2 AND "
@@ -193,15 +205,15 @@ SampleDetail RunReader::detail(const RunKey& key) const {
     made.input = {.data = key.data,
                   .condition = key.condition,
                   .sample = key.sample,
-                  .question = column_text(input, 0),
-                  .answers = parse_json(input.text(1), path().string()).get<std::vector<std::string>>(),
-                  .passages = passages_from_json(parse_json(input.text(2), path().string()))};
+                  .question = column_text(input, 0, place),
+                  .answers = stored_texts(input.text(1), place, "answers"),
+                  .passages = passages_from_json(parse_json(input.text(2), place), place)};
   }
   Statement ids(
       database_,
       "SELECT ids FROM prompt_ids WHERE model = ?1 AND data = ?2 AND condition = ?3 AND sample = ?4");
   if (ids.bind({key.model, key.data, key.condition, key.sample}).step()) {
-    made.prompt_ids = parse_json(ids.text(0), path().string()).get<std::vector<Index>>();
+    made.prompt_ids = stored_integers(ids.text(0), place, "prompt_ids");
   }
   return made;
 }

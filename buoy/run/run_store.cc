@@ -9,34 +9,10 @@
 #include "buoy/run/run_format.h"
 #include "buoy/run/run_identity.h"
 #include "buoy/run/run_reader.h"
+#include "buoy/run/stored_json.h"
 
 namespace buoy {
 namespace {
-
-constexpr const char* kSchema = R"(
-  CREATE TABLE run (settings TEXT NOT NULL);
-  CREATE TABLE sessions (about TEXT NOT NULL);
-  CREATE TABLE items (data TEXT NOT NULL, sample TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (data, sample));
-  CREATE TABLE inputs (
-    data TEXT NOT NULL, condition TEXT NOT NULL, sample TEXT NOT NULL,
-    question TEXT NOT NULL, answers TEXT NOT NULL, passages TEXT NOT NULL,
-    PRIMARY KEY (data, condition, sample));
-  CREATE TABLE retrieved (
-    data TEXT NOT NULL, condition TEXT NOT NULL, sample TEXT NOT NULL, passages TEXT NOT NULL,
-    PRIMARY KEY (data, condition, sample));
-  CREATE TABLE collections (condition TEXT NOT NULL PRIMARY KEY, collection TEXT NOT NULL);
-  CREATE TABLE prompt_ids (
-    model TEXT NOT NULL, data TEXT NOT NULL, condition TEXT NOT NULL, sample TEXT NOT NULL, ids TEXT NOT NULL,
-    PRIMARY KEY (model, data, condition, sample));
-  CREATE TABLE samples (
-    model TEXT NOT NULL, data TEXT NOT NULL, condition TEXT NOT NULL, sample TEXT NOT NULL,
-    number INTEGER NOT NULL, task TEXT NOT NULL, question TEXT NOT NULL,
-    prompt TEXT NOT NULL, answer TEXT NOT NULL,
-    em REAL NOT NULL, substring REAL NOT NULL, f1 REAL NOT NULL,
-    prompt_tokens INTEGER NOT NULL, steps INTEGER NOT NULL, commit_step TEXT NOT NULL, seconds REAL NOT NULL,
-    seen TEXT NOT NULL, output_ids TEXT NOT NULL,
-    PRIMARY KEY (model, data, condition, sample));
-)";
 
 std::string text_of(const Statement& row, int column) {
   return std::string(row.text(column));
@@ -79,7 +55,7 @@ RunStore::~RunStore() = default;
 
 void RunStore::begin(const RunIdentity& identity) {
   Transaction transaction(database_);
-  database_.execute(kSchema);
+  database_.execute(kRunSchema);
   database_.execute(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kRunApplication, kRunVersion));
   settings_ = identity.settings.dump();
@@ -90,8 +66,6 @@ void RunStore::begin(const RunIdentity& identity) {
 
 void RunStore::go_on(const RunIdentity& identity) {
   check_run(database_);
-  if (database_.integer("SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')") > 0)
-    fail("{}: holds triggers or views, which a run has none of", path().string());
   if (const std::string differences = run_difference(database_, identity); !differences.empty()) {
     fail("{}: was begun with {}; --new begins another run beside it", path().string(), differences);
   }
@@ -169,7 +143,7 @@ std::optional<std::vector<QaPassage>> RunStore::retrieved(const std::string& dat
   Statement row(database_,
                 "SELECT passages FROM retrieved WHERE data = ?1 AND condition = ?2 AND sample = ?3");
   if (!row.bind({data, condition, sample}).step()) return std::nullopt;
-  return passages_from_json(parse_json(row.text(0), path().string()));
+  return passages_from_json(parse_json(row.text(0), path().string()), path().string());
 }
 
 void RunStore::add_collection(const std::string& condition, const Json& collection) {

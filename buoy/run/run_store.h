@@ -103,12 +103,4 @@ class RunStore {
   std::set<RunKey> done_;
 };
 
-// Measurements as JSON text and back. Throws Error at `place`.
-std::string measurements_to_json(const Measurements& measurements);
-Measurements measurements_from_json(std::string_view text, std::string_view place);
-
-// Passages likewise.
-Json passages_to_json(std::span<const QaPassage> passages);
-std::vector<QaPassage> passages_from_json(const Json& json);
-
 }  // namespace buoy

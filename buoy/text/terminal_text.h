@@ -11,4 +11,8 @@ namespace buoy {
 // Marks that turn the direction of writing and invalid UTF-8 become U+FFFD.
 std::string for_terminal(std::string_view text);
 
+// The same as one line of a message: new lines too are written out, and of more than 4,000 bytes the middle
+// is left out.
+std::string for_message(std::string_view text);
+
 }  // namespace buoy

@@ -25,5 +25,22 @@ TEST(TerminalText, ForeignLettersPassAndWhatTurnsThemDoesNot) {
   EXPECT_EQ(for_terminal("a\xFF"), "a\xEF\xBF\xBD");
 }
 
+TEST(TerminalText, MarksOfDirectionDoNotPass) {
+  for (const char* mark : {"\u200E", "\u200F", "\u061C", "\u2066", "\u202A"})
+    EXPECT_EQ(for_terminal(mark), "\uFFFD");
+}
+
+TEST(TerminalText, AMessageIsOneLineAndNotEndless) {
+  EXPECT_EQ(for_message("a\nb: no such file\n"), "a\\nb: no such file\\n");
+  EXPECT_EQ(for_message("a\tb\x1b"), "a\tb\\x1b");
+  std::string text = "begin";
+  for (int i = 0; i < 100000; ++i) text += "é";
+  const std::string line = for_message(text + "end");
+  EXPECT_LT(line.size(), 4100U);
+  EXPECT_TRUE(line.starts_with("beginé")) << line;
+  EXPECT_TRUE(line.ends_with("éend")) << line;
+  EXPECT_EQ(line.find("\uFFFD"), line.npos) << "characters stay whole";
+}
+
 }  // namespace
 }  // namespace buoy

@@ -6,6 +6,7 @@
 #include <hwy/targets.h>
 
 #include "buoy/base/error.h"
+#include "buoy/base/headroom.h"
 #include "buoy/base/random.h"
 #include "buoy/compute/host_memory.h"
 
@@ -30,6 +31,9 @@ void stay_on_this_thread() {
 
 // oneDNN's handle on this machine's processor, and each thread's queue of work for it. Neither holds any
 // state of ours; making them anew for every tile would cost several percent of a small model's pass.
+// MiB. oneDNN compiles its kernels, and writes them where it got no memory for them.
+constexpr Index kRoomToCompile = 32;
+
 const dnnl::engine& cpu_engine() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
@@ -75,6 +79,7 @@ TileMatmul::TileMatmul(Index K, Index n) : PanelMatmul(K, n) {
     } else if (implementation_ != description.impl_info_str()) {
       continue;
     }
+    check_memory_left(kRoomToCompile, "a matrix product");
     rungs_.push_back({rows, description, dnnl::matmul(description)});
     primitive_scratch_bytes_ =
         std::max(primitive_scratch_bytes_, round_up_64(description.scratchpad_desc().get_size()));
