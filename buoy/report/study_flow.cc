@@ -96,6 +96,7 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKi
       .color = {.title = "share of flow", .map = ColorMap::kTide, .low = 0.0},
       .numbers = CellNumbers::kShown};
   std::vector<std::string> names;
+  std::vector<FigureSample> behind;
   for (const std::string& gold : view.gold_labels()) {
     if (gold.find('+') != gold.npos || std::ssize(map.panels) == kMostMatrices) continue;
     const std::vector<std::string> here = region_names(view, model, gold, quantity);
@@ -114,6 +115,9 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKi
       }
     }
     panel.title = fmt::format("{}, {} (n = {})", model.name, gold, n);
+    for (const SampleKey& key : view.result().by_gold.samples()) {
+      if (key.model == model.name && key.data == gold) behind.push_back({panel.title, key.model, key.sample});
+    }
     for (const std::string& document : gold_documents(gold)) {
       const Index c = std::ranges::find(names, document) - names.begin();
       if (c < R)
@@ -132,7 +136,8 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKi
        .caption = fmt::format("{}: where the attention of each region ends up{}, by the place of the gold "
                               "passage (outlined).{}",
                               model.name, kind.words, sensitivity_text(view, {&model, 1}, kind.pooling)),
-       .alt = fmt::format("Matrices of flow between regions for {}.", model.name)});
+       .alt = fmt::format("Matrices of flow between regions for {}.", model.name),
+       .behind = std::move(behind)});
 }
 
 Bar bar_of(const std::optional<KindNumber>& s) {
@@ -169,6 +174,12 @@ void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
     for (Bar& b : s.bars)
       b.null = std::numeric_limits<double>::quiet_NaN();  // 1 by definition: the reference line
   }
+  std::vector<FigureSample> behind;
+  for (const SampleKey& sample : view.result().by_gold.samples()) {
+    behind.push_back({"all", sample.model, sample.sample});
+    if (std::ranges::find(labels, sample.data) != labels.end())
+      behind.push_back({sample.data, sample.model, sample.sample});
+  }
   std::string csv = figure_csv(bars);
   figures.push_back(
       {.name = "flow_gold_lift",
@@ -178,7 +189,8 @@ void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
                   "token, divided by "
                   "the same under uniform attention; 1 is no preference." +
                   sensitivity_text(view, view.models(), "per-token"),
-       .alt = "Bars of gold lift by position of the gold passage."});
+       .alt = "Bars of gold lift by position of the gold passage.",
+       .behind = std::move(behind)});
 }
 
 // The map's numbers with the permutation test's beside them, every pair once.
@@ -234,6 +246,7 @@ std::vector<StudyFigure> task_figures(const StudyView& view) {
       .numbers = CellNumbers::kShown,
       .decimals = 3};
   std::string csv = "panel,row,column,value,p,n_row,n_column\n";
+  std::vector<FigureSample> behind;
   for (const StudiedModel& model : view.shown()) {
     const std::vector<TaskProfiles> tasks = task_profiles(view.result().table, {.model = model.name});
     const auto T = static_cast<Index>(tasks.size());
@@ -247,6 +260,9 @@ std::vector<StudyFigure> task_figures(const StudyView& view) {
     panel.values.assign(static_cast<std::size_t>(T * T), 0.0f);
     const std::vector<TaskDistance> distances = task_dependence(tasks);
     append_distances(csv, model.name, distances);
+    for (const SampleKey& key : view.result().table.samples()) {
+      if (key.model == model.name) behind.push_back({model.name, key.model, key.sample});
+    }
     for (const TaskDistance& d : distances) {
       const Index a = std::ranges::find(names, d.a) - names.begin(),
                   b = std::ranges::find(names, d.b) - names.begin();
@@ -271,7 +287,8 @@ std::vector<StudyFigure> task_figures(const StudyView& view) {
            "Distance between the anchor profiles of tasks: where, and on what kind of token, anchors stand. "
            "Outlined "
            "cells differ more than reshuffled samples do (p < 0.05, not corrected for the number of pairs).",
-       .alt = "Matrix of distances between tasks."}};
+       .alt = "Matrix of distances between tasks.",
+       .behind = std::move(behind)}};
 }
 
 }  // namespace buoy
