@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "buoy/analysis/table_csv.h"
@@ -83,6 +84,19 @@ constexpr FlowKind kFlowKinds[] = {
     {"flow_per_token", "per-token", ", per token of the region it flows into"},
     {"flow_paper", "paper", ", between the paper's regions (no template, the tail with the answer)"}};
 
+// Whose gold passage stands where. Tables by gold name a sample with its data before it: here it has its own
+// id.
+std::vector<FigureSample> samples_by_gold(const StudyView& view) {
+  std::map<std::string, std::string> ids;
+  for (const SampleKey& key : view.result().table.samples()) ids[key.data + "/" + key.sample] = key.sample;
+  std::vector<FigureSample> samples;
+  for (const SampleKey& key : view.result().by_gold.samples()) {
+    if (const auto own = ids.find(key.sample); own != ids.end())
+      samples.push_back({key.data, key.model, own->second});
+  }
+  return samples;
+}
+
 void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKind& kind,
                   std::vector<StudyFigure>& figures) {
   const std::string quantity = kind.quantity;
@@ -115,8 +129,9 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKi
       }
     }
     panel.title = fmt::format("{}, {} (n = {})", model.name, gold, n);
-    for (const SampleKey& key : view.result().by_gold.samples()) {
-      if (key.model == model.name && key.data == gold) behind.push_back({panel.title, key.model, key.sample});
+    for (const FigureSample& sample : samples_by_gold(view)) {
+      if (sample.model == model.name && sample.panel == gold)
+        behind.push_back({panel.title, sample.model, sample.sample});
     }
     for (const std::string& document : gold_documents(gold)) {
       const Index c = std::ranges::find(names, document) - names.begin();
@@ -175,10 +190,9 @@ void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
       b.null = std::numeric_limits<double>::quiet_NaN();  // 1 by definition: the reference line
   }
   std::vector<FigureSample> behind;
-  for (const SampleKey& sample : view.result().by_gold.samples()) {
+  for (const FigureSample& sample : samples_by_gold(view)) {
     behind.push_back({"all", sample.model, sample.sample});
-    if (std::ranges::find(labels, sample.data) != labels.end())
-      behind.push_back({sample.data, sample.model, sample.sample});
+    if (std::ranges::find(labels, sample.panel) != labels.end()) behind.push_back(sample);
   }
   std::string csv = figure_csv(bars);
   figures.push_back(

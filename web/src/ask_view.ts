@@ -1,5 +1,5 @@
 // Questions over a live collection: documents added, edited and removed; answers of every model with the passage that each token was copied from.
-import { About, get_json, get_text, Passage, send } from "./api";
+import { About, get_json, get_text, Passage, RunSummary, send } from "./api";
 import { Card } from "./card";
 import { button, field, h, replace, select, set_choices } from "./dom";
 import { EXAMPLE } from "./example";
@@ -21,9 +21,17 @@ interface Asked {
   runs: string[];
   passages: Passage[];
 }
+const text_of = (run: Run, region: string) =>
+  run.info.pieces
+    .filter((_, i) => run.info.regions[i] === region)
+    .join("")
+    .trim();
+
 export class AskView {
   readonly element: HTMLElement;
-  private chooser = select("Collection", [], "", (collection) => this.store.set({ collection }));
+  private chooser = select("Collection", [], "", (collection) =>
+    this.store.set({ collection, ask: "" }),
+  );
   private name = h("input", { type: "text", "aria-label": "Name of a new collection", placeholder: "new collection" });
   private documents = h("div", { class: "documents" });
   private question = h("input", {
@@ -38,12 +46,14 @@ export class AskView {
   private feeds: Feed[] = [];
   private about: About | null = null;
   private shown = "";
+  private asked = ""; // the question whose answers are shown
   private example = button("Make an example and ask it", () => void this.make_example(), { class: "primary" });
   private answers: { run: Run; element: HTMLElement; support: Support | null }[] = [];
 
   constructor(
     private store: Store,
     private open: (id: string) => void,
+    private runs: () => Promise<RunSummary[]>,
   ) {
     this.question.addEventListener("keydown", (event) => event.key === "Enter" && void this.ask());
     const log = button("Log for buoy replay", () => void this.save_log());
@@ -109,7 +119,14 @@ export class AskView {
 
   update(about: About | null): void {
     this.about = about;
-    const collection = this.store.state.collection;
+    const { collection, ask } = this.store.state;
+    if (collection && ask && ask !== this.asked) {
+      this.asked = ask;
+      void this.guarded(() => this.recall(collection, ask));
+    } else if (!ask && this.asked) {
+      this.asked = "";
+      replace(this.results);
+    }
     if (this.shown === (collection || "-")) return;
     this.shown = collection || "-";
     void this.guarded(async () => {
@@ -244,7 +261,26 @@ export class AskView {
       models: this.about?.models ?? [],
       k: Number(this.k.value) || 5,
     });
-    if (asked) await this.show_answer(this.question.value, asked);
+    if (!asked) return;
+    this.asked = asked.id;
+    this.store.set({ ask: asked.id });
+    await this.show_answer(this.question.value, asked);
+  }
+
+  // A link names a question that was asked: its answers, while the server remembers them, and what they were read from.
+  private async recall(collection: string, ask: string): Promise<void> {
+    const runs = (await this.runs()).filter((r) => r.ask === `${collection}/${ask}`).map((r) => r.id);
+    if (!runs.length) {
+      replace(this.results);
+      throw new Error(`The answers to ${ask} are not remembered any more; its question is in the log.`);
+    }
+    const first = await Run.load(runs[0]),
+      passages = (first.info.region_names ?? []).flatMap((name) =>
+        /^Doc\d+$/.test(name) ? [{ title: "", text: text_of(first, name) }] : [],
+      ),
+      question = first.info.question || first.info.title;
+    this.question.value = question;
+    await this.show_answer(question, { id: ask, runs, passages });
   }
 
   private async show_answer(question: string, asked: Asked): Promise<void> {

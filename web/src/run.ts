@@ -112,6 +112,7 @@ export class Run {
       .filter((token) => token >= 0 && token !== this.mask_id());
     return written
       .map((token) => this.piece(token))
+      .filter((piece) => !/^<\|[^|]*\|>$/.test(piece)) // an end that is written first is no answer
       .join("")
       .trim();
   }
