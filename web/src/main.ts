@@ -23,7 +23,7 @@ const NAMES: [View, string][] = [
   ["compare", "Side by side"],
   ["live", "New run"],
   ["ask", "Ask"],
-  ["tables", "Tables"],
+  ["tables", "Study"],
 ];
 const SEEN = "buoy-tour-seen";
 const AGAIN = 60; // milliseconds until a run that has grown is loaded again

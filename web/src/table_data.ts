@@ -24,13 +24,13 @@ export interface Behind {
   value: number;
 }
 
-const MOST = 2000; // rows of means whose samples are fetched at once
+const MOST = 2000; // rows of means whose samples are fetched at once; a map's are those of its panels
 
 export const get_table = (id: string) => get_json<TableData>(`/tables/${encodeURIComponent(id)}`);
 export const get_picture = (id: string) => get_text(`/tables/${encodeURIComponent(id)}/picture`);
 
 export async function get_behind(info: TableInfo): Promise<Behind[]> {
-  if (!info.samples || info.rows > MOST) return [];
+  if (!info.samples || (info.columns.includes("mean") && info.rows > MOST)) return [];
   const { columns, rows } = await get_json<{ columns: string[]; rows: Cell[][] }>(
     `/tables/${encodeURIComponent(info.id)}/samples`,
   );

@@ -14,7 +14,7 @@ const PAGE = 200,
   LISTED = 60; // samples by name
 // What a figure has on its axes, where it has it.
 const UP = ["mean", "value", "y"],
-  ACROSS = ["layer", "x", "step"];
+  ACROSS = ["layer", "x", "step", "column"];
 
 export class TablesView {
   readonly element: HTMLElement;
@@ -54,6 +54,7 @@ export class TablesView {
     private open: (id: string, at?: Partial<State>) => void,
   ) {
     this.filter.addEventListener("input", () => this.store.set({ filter: this.filter.value }));
+    for (const card of [this.figure, this.drawing, this.samples]) card.element.hidden = true;
     this.figure.tool(this.x, this.y);
     this.element = h(
       "div",
@@ -287,10 +288,9 @@ export class TablesView {
         return numeric.find((i) => likely.includes(data.columns[i]) && varies(i)) ?? fallback;
       };
     const choices = numeric.map((i) => ({ value: data.columns[i], label: data.columns[i] })),
-      found: [number, number] = [
-        named(across, ACROSS, numeric[numeric.length - 2]),
-        named(up, UP, numeric[numeric.length - 1]),
-      ];
+      y = named(up, UP, numeric[numeric.length - 1]),
+      others = numeric.filter((i) => i !== y),
+      found: [number, number] = [named(across, ACROSS, others[others.length - 1]), y];
     set_choices(this.x, choices, data.columns[found[0]]);
     set_choices(this.y, choices, data.columns[found[1]]);
     return found;

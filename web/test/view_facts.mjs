@@ -19,6 +19,7 @@ export const view_facts = {
   async "a live run is watched, stopped, stepped and goes on"() {
     await open("view=live");
     await page.type("textarea[aria-label=Prompt]", "The town of");
+    await page.evaluate(`${$("input[aria-label=Steps]")}.value = "48"`); // or it is over before a slow page can stop it
     await page.click(".live-view button.primary");
     await page.until(
       `!${$(".live-bar")}.hidden && /Running/.test(${$(".live-bar")}.textContent)`,
@@ -168,9 +169,13 @@ export const view_facts = {
   async "tables sort, filter and open a sample's run"() {
     await open("view=tables&table=drift");
     await page.until(`document.querySelectorAll("tbody tr").length === 200`, "the first rows");
-    for (const first of ["0", "0.99"]) {
+    for (const [order, first] of [
+      ["ascending", "0"],
+      ["descending", "0.99"],
+    ]) {
       await page.evaluate(`document.querySelectorAll("th button")[2].click()`);
-      await page.until(`${$("tbody tr td:nth-child(3)")}.textContent === "${first}"`, `${first} first`);
+      await page.until(`${$("th:nth-child(3)")}.getAttribute("aria-sort") === "${order}"`, order);
+      assert.equal(await text("tbody tr td:nth-child(3)"), first);
     }
     await page.type("input[type=search]", "turnover>=0.9 layer=4");
     await page.until(
@@ -256,7 +261,7 @@ export const view_facts = {
       await page.evaluate(
         `Array.from(document.querySelectorAll("nav button")).filter(b => !b.hidden).map(b => b.textContent)`,
       ),
-      ["Run", "Side by side", "Tables"],
+      ["Run", "Side by side", "Study"],
     );
     // In a notebook the page is the text of a frame, which has no address and no storage of its own.
     for (const sandbox of [null, "allow-scripts"]) {
