@@ -1,6 +1,7 @@
 // Questions over a live collection: documents added, edited and removed; answers of every model with the passage that each token was copied from.
-import { About, get_json, get_text, Passage, RunSummary, send } from "./api";
+import { About, get_json, get_text, RunSummary, send } from "./api";
 import { Card } from "./card";
+import { Asked, recalled } from "./asked";
 import { button, field, h, replace, select, set_choices } from "./dom";
 import { EXAMPLE } from "./example";
 import { Feed } from "./feed";
@@ -16,17 +17,6 @@ interface Document_ {
   text: string;
   version?: number;
 }
-interface Asked {
-  id: string;
-  runs: string[];
-  passages: Passage[];
-}
-const text_of = (run: Run, region: string) =>
-  run.info.pieces
-    .filter((_, i) => run.info.regions[i] === region)
-    .join("")
-    .trim();
-
 export class AskView {
   readonly element: HTMLElement;
   private chooser = select("Collection", [], "", (collection) =>
@@ -267,20 +257,14 @@ export class AskView {
     await this.show_answer(this.question.value, asked);
   }
 
-  // A link names a question that was asked: its answers, while the server remembers them, and what they were read from.
   private async recall(collection: string, ask: string): Promise<void> {
-    const runs = (await this.runs()).filter((r) => r.ask === `${collection}/${ask}`).map((r) => r.id);
-    if (!runs.length) {
+    const found = await recalled(collection, ask, await this.runs());
+    if (!found) {
       replace(this.results);
       throw new Error(`The answers to ${ask} are not remembered any more; its question is in the log.`);
     }
-    const first = await Run.load(runs[0]),
-      passages = (first.info.region_names ?? []).flatMap((name) =>
-        /^Doc\d+$/.test(name) ? [{ title: "", text: text_of(first, name) }] : [],
-      ),
-      question = first.info.question || first.info.title;
-    this.question.value = question;
-    await this.show_answer(question, { id: ask, runs, passages });
+    this.question.value = found.question;
+    await this.show_answer(found.question, found);
   }
 
   private async show_answer(question: string, asked: Asked): Promise<void> {
@@ -295,7 +279,8 @@ export class AskView {
           h(
             "li",
             {},
-            h("b", { class: "doc-mark" }, `Doc${i + 1} `),
+            h("b", { class: "doc-mark" }, `Doc${i + 1}`),
+            " ",
             h("b", {}, p.title),
             ` ${p.text} `,
             h("small", { class: "soft" }, p.score === undefined ? "" : `score ${p.score.toFixed(2)}`),
@@ -304,7 +289,7 @@ export class AskView {
       );
     passages
       .querySelectorAll<HTMLElement>(".doc-mark")
-      .forEach((mark, i) => (mark.style.color = region_color(`Doc${i + 1}`, i)));
+      .forEach((mark, i) => (mark.style.borderBottomColor = region_color(`Doc${i + 1}`, i)));
     const answers = asked.runs.map((id) => {
       const element = h("div", { class: "given" });
       void this.follow(id, element);

@@ -108,12 +108,12 @@ export class Tour {
   }
 
   start(): void {
-    this.box.hidden = false;
     if (this.guide.found()) void this.begin();
     else this.welcome();
   }
 
   private say(count: string, title: string, text: string, ...buttons: (HTMLElement | false)[]): void {
+    this.box.hidden = false;
     replace(
       this.box,
       h("small", { class: "soft" }, count),
@@ -167,7 +167,7 @@ export class Tour {
   private show(): void {
     const facts = this.facts,
       stop = this.stops[this.at];
-    if (!facts || !this.running) return;
+    if (!facts) return;
     stop.go?.(facts, this.store);
     this.lit?.classList.remove("lit");
     this.point_at(stop.at, 40);

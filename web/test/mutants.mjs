@@ -65,6 +65,7 @@ const MUTANTS = [
     "Number(input.value)",
     "the sampler is chosen",
   ],
+  ["a-missed-step-stays-missing", "run.ts", "this.fetch_longer(part, array.shape[0], then);", "", "a step whose"],
   [
     "svg-left-open",
     "card.ts",

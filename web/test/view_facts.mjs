@@ -52,6 +52,28 @@ export const view_facts = {
       "the finished text, coloured",
     );
   },
+  async "a step whose attention was missed is asked for again"() {
+    const array = mock.array;
+    mock.array = function (run, name, query, S) {
+      if (Number(query.get("step")) > 1) throw Object.assign(new Error("not yet"), { status: 404 });
+      return array.call(this, run, name, query, S);
+    };
+    try {
+      await open("view=live");
+      await page.type("textarea[aria-label=Prompt]", "The town of");
+      await page.evaluate(`${$("input[aria-label=Steps]")}.value = "48"`);
+      await page.click(".live-view button.primary");
+      await page.until(`/[5-9] steps so far/.test(${$(".live-bar")}.textContent)`, "some steps");
+      await page.evaluate(
+        `Array.from(document.querySelectorAll(".live-bar button")).find(b => b.textContent === "Stop").click()`,
+      );
+      await page.until(`/Stopped/.test(${$(".live-bar")}.textContent)`, "stopped");
+      await page.until(`document.querySelectorAll(".card.text .t.c16, .card.text .t.c15").length > 10`, "the colours");
+      page.complaints = page.complaints.filter((line) => !line.includes("404"));
+    } finally {
+      mock.array = array;
+    }
+  },
   async "a fork stands beside its run and says what changed"() {
     await open("view=run&run=planted&step=5&layer=1&head=2&position=10");
     await run_ready();
