@@ -258,7 +258,9 @@ export class LiveBar {
         waiting: "Waiting for its turn",
         failed: `Failed: ${run.info.error ?? "no reason given"}`,
         done: "",
-      }[state] + ` · ${run.tokens ? run.tokens.shape[0] - 1 : 0} steps so far`;
+      }[state] +
+      ` · ${run.tokens ? run.tokens.shape[0] - 1 : 0} steps so far` +
+      (run.is_lost ? " · the server does not answer: is buoy still running?" : "");
     this.stop.disabled = state !== "running" && state !== "waiting";
     this.one.disabled = this.go.disabled = state !== "stopped";
   }

@@ -214,7 +214,10 @@ class App {
       else if (before) void this.list_runs().catch(() => {});
       this.status.textContent = "";
     } catch (error) {
-      this.status.textContent = `${id}: ${reason(error)}`;
+      const gone = error instanceof ApiError && error.status === 404;
+      this.status.textContent = gone
+        ? `${reason(error)}. What visitors run is remembered for a while, and not beyond the server's end: choose another run above.`
+        : `${id}: ${reason(error)}`;
       return; // not tried again until another run is chosen
     } finally {
       this.loading.delete(id);
@@ -257,8 +260,11 @@ class App {
     this.live_bar.element.hidden = !run;
     if ((state.view === "run" || state.view === "compare") && !run) return;
     if (this.main.firstChild !== shown) {
-      const anew = this.main.firstChild !== null;
+      const anew = this.main.firstChild !== null,
+        focus = document.activeElement,
+        lost = anew && (focus === document.body || this.main.contains(focus));
       replace(this.main, shown);
+      if (lost) this.main.focus({ preventScroll: true }); // or who goes by keyboard begins at the top again
       if (anew) window.scrollTo(0, 0); // another view begins at its top
     }
     if (run) {

@@ -40,6 +40,8 @@ export class Run {
   get id(): string {
     return this.info.id;
   }
+  is_lost = false; // it goes on, and nothing is heard of it
+
   get S(): number {
     return this.tokens ? Math.max(this.tokens.shape[0] - 1, 1) : Math.max(this.info.steps, 1);
   }

@@ -301,6 +301,11 @@ export const view_facts = {
     );
     page.requests = page.requests.filter((url) => !url.startsWith("file:"));
   },
+  async "a link to a run that is gone says so, and what to do"() {
+    await page.open(`${origin}/#token=mock&tour=off&view=run&run=gone`);
+    await page.until(`/no run "gone".*choose another run above/.test(${$(".status")}?.textContent ?? "")`, "the line");
+    page.complaints = page.complaints.filter((line) => !line.includes("404"));
+  },
   async "a wrong token is one line on the page"() {
     await page.open(`${origin}/#token=wrong`);
     await page.until(
@@ -310,12 +315,17 @@ export const view_facts = {
     page.complaints = page.complaints.filter((line) => !line.includes("401"));
   },
   async "a server that is gone is one line on the page"() {
-    await open("view=run&run=planted&step=1");
-    await run_ready();
+    await open("view=live");
+    await page.type("textarea[aria-label=Prompt]", "The town of");
+    await page.evaluate(`${$("input[aria-label=Steps]")}.value = "2000"`);
+    await page.click(".live-view button.primary");
+    await page.until(`/[2-9] steps so far/.test(${$(".live-bar")}.textContent)`, "a run that is watched");
+    assert.equal(await page.evaluate("document.activeElement.id"), "main", "who pressed Run by keyboard is not lost");
     mock.server.closeAllConnections?.();
     await new Promise((done) => mock.server.close(done));
+    await page.until(`/steps so far · the server does not answer/.test(${$(".live-bar")}.textContent)`, "it is told");
     await page.evaluate(`location.hash = "#view=run&run=hostile&step=1"`);
     await page.until(`/the server does not answer/.test(${$(".status")}.textContent)`, "the line");
-    page.complaints = page.complaints.filter((line) => !line.includes("ERR_CONNECTION_REFUSED"));
+    page.complaints = page.complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line));
   },
 };
