@@ -110,8 +110,11 @@ class Explorer(unittest.TestCase):
         cls.folder = pathlib.Path(cls.temporary.name)
         subprocess.run([BUOY, "trace", "--prompt", "Question: Who?\nShort Answer:", "--gen-length", "8", "--steps", "4", "-o", cls.folder / "t.npz"],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        (cls.folder / "numbers.csv").write_text("sample,value\nprompt,1.5\n")
-        cls.server = Server(cls.folder, "serve", "--trace", cls.folder / "t.npz", "--tables", cls.folder / "numbers.csv")
+        (cls.folder / "study" / "figures").mkdir(parents=True)
+        for name, text in (("numbers.csv", "sample,value\nprompt,1.5\n"), ("figures/map.csv", "panel,value\nlayer 0,1\n"),
+                           ("figures/behind_map.csv", "panel,model,sample\n,mini-mdm,prompt\n"), ("figures/map.svg", "<svg/>")):
+            (cls.folder / "study" / name).write_text(text)
+        cls.server = Server(cls.folder, "serve", "--trace", cls.folder / "t.npz", "--tables", cls.folder / "study")
 
     @classmethod
     def tearDownClass(cls):
@@ -186,6 +189,11 @@ class Explorer(unittest.TestCase):
         self.assertEqual(ask("GET", "/tables/numbers", 200, name="/tables/{table}"),
                          {"columns": ["sample", "value"], "rows": [["prompt", 1.5]], "sample_column": 0})
         ask("GET", "/tables/none", 404, name="/tables/{table}")
+        samples, picture = "/tables/{table}/samples", "/tables/{table}/picture"
+        self.assertEqual(ask("GET", "/tables/map/samples", 200, name=samples), {"columns": ["panel", "model", "sample"], "rows": [["", "mini-mdm", "prompt"]]})
+        self.assertEqual(ask("GET", "/tables/map/picture", 200, name=picture), b"<svg/>")
+        ask("GET", "/tables/numbers/samples", 404, name=samples)
+        ask("GET", "/tables/numbers/picture", 404, name=picture)
         for name, methods in API["paths"].items():
             for method, what in methods.items():
                 path = re.sub(r"\{\w+\}", "x", name)
@@ -336,6 +344,15 @@ class Explorer(unittest.TestCase):
         ask = self.server.ask
         status, _, data = ask("POST", "/api/v1/runs", b"x" * (2 << 20))
         self.assertEqual((status, list(json.loads(data))), (413, ["error"]))
+        # curl -d and urllib call every body a form; one of 20 kB is no longer than what is allowed.
+        for kind in ("application/x-www-form-urlencoded", "application/json", "text/plain", ""):
+            status, _, data = ask("POST", "/api/v1/runs", {"model": "none", "prompt": "a=b&stepp=1 " * 2000}, headers={"Content-Type": kind})
+            self.assertEqual((status, json.loads(data)["error"][:5]), (404, "model"), kind)
+        status, _, data = ask("POST", "/api/v1/runs", b"--x\r\nContent-Disposition: form-data; name=a\r\n\r\nb\r\n--x--\r\n",
+                              headers={"Content-Type": "multipart/form-data; boundary=x"})
+        self.assertEqual((status, json.loads(data)["error"]), (400, "body is multipart/form-data, expected JSON"))
+        status, _, data = ask("GET", "/api/v1/runs/t/arrays/received?stepp=1")
+        self.assertEqual((status, json.loads(data)["error"]), (400, '"stepp" stands in the query, expected step, layer'))
         for body in (b"{", b"[]", b"\xff\xfe", b"null", b"{" * 100000):
             self.assertEqual(ask("POST", "/api/v1/runs", body)[0], 400)
         for path in ("/api/v1/../../etc/passwd", "/assets/../../etc/passwd", "/assets/%2e%2e/x", "/api/v2/about", "/nothing", "/api/v1/runs/%00"):

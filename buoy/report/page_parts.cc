@@ -40,6 +40,9 @@ bool FigureWriter::wants(std::string_view topic) const {
 void FigureWriter::add(Section& section, std::string_view topic, const StudyFigure& figure) const {
   if (!wants(topic)) return;
   const std::string files = "figures/" + file_name_of(figure.name);
+  if (!figure.behind.empty())
+    write_file_atomically(directory_ / "figures" / ("behind_" + file_name_of(figure.name) + ".csv"),
+                          behind_csv(figure.behind));
   if (!fonts_) return write_file_atomically(directory_ / (files + ".csv"), figure.csv);
   FigureBlock block{.svg = save_figure(figure.figure, directory_ / files, figure.csv, options_.formats),
                     .alt = figure.alt,

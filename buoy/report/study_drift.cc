@@ -137,7 +137,8 @@ void add_heatmaps(const StudyView& view, const Trace& trace, std::vector<StudyFi
                                 "at all it may see. Hatched cells are anchors; tokens that are anchors most "
                                 "strongly are named.",
                                 trace.header.model, what),
-         .alt = fmt::format("Heatmap of steps by positions for {}.", trace.header.model)});
+         .alt = fmt::format("Heatmap of steps by positions for {}.", trace.header.model),
+         .behind = {{.panel = {}, .model = trace.header.model, .sample = trace.header.sample}}});
   };
   add("drift_mean", std::move(mean), "averaged over layers");
   add("drift_layers", std::move(layers), "layer by layer, over all rows");
@@ -199,7 +200,8 @@ StudyFigure trails(const StudyView& view, const Trace& trace) {
               "see them and as all rows do. A flat line stays where it is; a sink at the first token "
               "runs along the bottom.",
               trace.header.model),
-          .alt = fmt::format("Trails of anchor positions over steps for {}.", trace.header.model)};
+          .alt = fmt::format("Trails of anchor positions over steps for {}.", trace.header.model),
+          .behind = {{.panel = {}, .model = trace.header.model, .sample = trace.header.sample}}};
 }
 
 }  // namespace

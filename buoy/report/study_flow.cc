@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "buoy/analysis/table_csv.h"
@@ -83,6 +84,19 @@ constexpr FlowKind kFlowKinds[] = {
     {"flow_per_token", "per-token", ", per token of the region it flows into"},
     {"flow_paper", "paper", ", between the paper's regions (no template, the tail with the answer)"}};
 
+// Whose gold passage stands where. Tables by gold name a sample with its data before it: here it has its own
+// id.
+std::vector<FigureSample> samples_by_gold(const StudyView& view) {
+  std::map<std::string, std::string> ids;
+  for (const SampleKey& key : view.result().table.samples()) ids[key.data + "/" + key.sample] = key.sample;
+  std::vector<FigureSample> samples;
+  for (const SampleKey& key : view.result().by_gold.samples()) {
+    if (const auto own = ids.find(key.sample); own != ids.end())
+      samples.push_back({key.data, key.model, own->second});
+  }
+  return samples;
+}
+
 void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKind& kind,
                   std::vector<StudyFigure>& figures) {
   const std::string quantity = kind.quantity;
@@ -96,6 +110,7 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKi
       .color = {.title = "share of flow", .map = ColorMap::kTide, .low = 0.0},
       .numbers = CellNumbers::kShown};
   std::vector<std::string> names;
+  std::vector<FigureSample> behind;
   for (const std::string& gold : view.gold_labels()) {
     if (gold.find('+') != gold.npos || std::ssize(map.panels) == kMostMatrices) continue;
     const std::vector<std::string> here = region_names(view, model, gold, quantity);
@@ -114,6 +129,10 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKi
       }
     }
     panel.title = fmt::format("{}, {} (n = {})", model.name, gold, n);
+    for (const FigureSample& sample : samples_by_gold(view)) {
+      if (sample.model == model.name && sample.panel == gold)
+        behind.push_back({panel.title, sample.model, sample.sample});
+    }
     for (const std::string& document : gold_documents(gold)) {
       const Index c = std::ranges::find(names, document) - names.begin();
       if (c < R)
@@ -132,7 +151,8 @@ void add_matrices(const StudyView& view, const StudiedModel& model, const FlowKi
        .caption = fmt::format("{}: where the attention of each region ends up{}, by the place of the gold "
                               "passage (outlined).{}",
                               model.name, kind.words, sensitivity_text(view, {&model, 1}, kind.pooling)),
-       .alt = fmt::format("Matrices of flow between regions for {}.", model.name)});
+       .alt = fmt::format("Matrices of flow between regions for {}.", model.name),
+       .behind = std::move(behind)});
 }
 
 Bar bar_of(const std::optional<KindNumber>& s) {
@@ -169,6 +189,11 @@ void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
     for (Bar& b : s.bars)
       b.null = std::numeric_limits<double>::quiet_NaN();  // 1 by definition: the reference line
   }
+  std::vector<FigureSample> behind;
+  for (const FigureSample& sample : samples_by_gold(view)) {
+    behind.push_back({"all", sample.model, sample.sample});
+    if (std::ranges::find(labels, sample.panel) != labels.end()) behind.push_back(sample);
+  }
   std::string csv = figure_csv(bars);
   figures.push_back(
       {.name = "flow_gold_lift",
@@ -178,7 +203,8 @@ void add_gold_lift(const StudyView& view, std::vector<StudyFigure>& figures) {
                   "token, divided by "
                   "the same under uniform attention; 1 is no preference." +
                   sensitivity_text(view, view.models(), "per-token"),
-       .alt = "Bars of gold lift by position of the gold passage."});
+       .alt = "Bars of gold lift by position of the gold passage.",
+       .behind = std::move(behind)});
 }
 
 // The map's numbers with the permutation test's beside them, every pair once.
@@ -234,6 +260,7 @@ std::vector<StudyFigure> task_figures(const StudyView& view) {
       .numbers = CellNumbers::kShown,
       .decimals = 3};
   std::string csv = "panel,row,column,value,p,n_row,n_column\n";
+  std::vector<FigureSample> behind;
   for (const StudiedModel& model : view.shown()) {
     const std::vector<TaskProfiles> tasks = task_profiles(view.result().table, {.model = model.name});
     const auto T = static_cast<Index>(tasks.size());
@@ -247,6 +274,9 @@ std::vector<StudyFigure> task_figures(const StudyView& view) {
     panel.values.assign(static_cast<std::size_t>(T * T), 0.0f);
     const std::vector<TaskDistance> distances = task_dependence(tasks);
     append_distances(csv, model.name, distances);
+    for (const SampleKey& key : view.result().table.samples()) {
+      if (key.model == model.name) behind.push_back({model.name, key.model, key.sample});
+    }
     for (const TaskDistance& d : distances) {
       const Index a = std::ranges::find(names, d.a) - names.begin(),
                   b = std::ranges::find(names, d.b) - names.begin();
@@ -271,7 +301,8 @@ std::vector<StudyFigure> task_figures(const StudyView& view) {
            "Distance between the anchor profiles of tasks: where, and on what kind of token, anchors stand. "
            "Outlined "
            "cells differ more than reshuffled samples do (p < 0.05, not corrected for the number of pairs).",
-       .alt = "Matrix of distances between tasks."}};
+       .alt = "Matrix of distances between tasks.",
+       .behind = std::move(behind)}};
 }
 
 }  // namespace buoy

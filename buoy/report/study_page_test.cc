@@ -232,6 +232,23 @@ TEST(StudyPage, DrawsTheFiguresThatAreAskedFor) {
   EXPECT_NE(html.find("First token, %"), std::string::npos) << "tables are there all the same";
 }
 
+// The explorer opens the runs that a figure was drawn from.
+TEST(StudyPage, SaysWhichSamplesLieBehindFiguresThatAreNoMeans) {
+  EXPECT_EQ(behind_csv({{"a, b", "m", "q1"}, {"", "m", "q2"}}), "panel,model,sample\n\"a, b\",m,q1\n,m,q2\n");
+  const TempDir dir;
+  page_of(some_study(), dir / "out");
+  Index means = 0, others = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(dir / "out/figures")) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() != ".csv" || name.starts_with("behind_")) continue;
+    const bool of_means = read_file(entry.path()).starts_with("model,");
+    EXPECT_EQ(of_means, !fs::exists(dir / ("out/figures/behind_" + name))) << name;
+    ++(of_means ? means : others);
+  }
+  EXPECT_GT(means, 3);
+  EXPECT_GT(others, 0);
+}
+
 TEST(StudyPageDeathTest, WithoutFontsTablesAndPageAreWrittenAndOneLineSaysSo) {
   GTEST_FLAG_SET(death_test_style,
                  "threadsafe");  // a new process, where fontconfig has not looked around yet

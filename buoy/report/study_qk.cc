@@ -102,7 +102,8 @@ StudyFigure column_means(const StudyView& view, const Trace& trace, MixerKind mi
       .csv = std::move(csv),
       .caption = fmt::format("{}: {} that every key meets in every {}. Hatched: the layer's anchors.",
                              trace.header.model, what, ssd ? "state space layer" : "layer with attention"),
-      .alt = fmt::format("Heatmaps of layers by positions of {} for {}.", what, trace.header.model)};
+      .alt = fmt::format("Heatmaps of layers by positions of {} for {}.", what, trace.header.model),
+      .behind = {{.panel = {}, .model = trace.header.model, .sample = trace.header.sample}}};
 }
 
 // By layer: what attention layers and what state space layers have, apart, since their scores have other
@@ -180,7 +181,8 @@ StudyFigure matrices(const StudyView& view, const Trace& trace, const QkExample&
               "{}: score, cosine and norm of every query and key of layer {}, head {}. Named columns are "
               "this head's anchors.",
               trace.header.model, example.layer, example.head),
-          .alt = "Three matrices of queries by keys."};
+          .alt = "Three matrices of queries by keys.",
+          .behind = {{.panel = {}, .model = trace.header.model, .sample = trace.header.sample}}};
 }
 
 }  // namespace

@@ -346,6 +346,13 @@ std::vector<Band> region_bands(const Trace& trace) {
   return bands;
 }
 
+std::string behind_csv(const std::vector<FigureSample>& behind) {
+  std::string out = "panel,model,sample\n";
+  for (const FigureSample& b : behind)
+    out += fmt::format("{},{},{}\n", csv_field(b.panel), csv_field(b.model), csv_field(b.sample));
+  return out;
+}
+
 std::string figure_csv(const Figure& figure) {
   return std::visit([](const auto& f) { return csv_of(f); }, figure);
 }

@@ -15,13 +15,22 @@
 
 namespace buoy {
 
+// A sample that went into a panel, or a group of bars; no panel: into all of them.
+struct FigureSample {
+  std::string panel, model, sample;
+};
+
 // A figure of a report with all that goes beside it.
 struct StudyFigure {
   std::string name;  // of its files
   Figure figure;
   std::string csv;
   std::string caption, alt;
+  std::vector<FigureSample> behind = {};  // empty where its table is of means that samples.csv has one by one
 };
+
+// "panel,model,sample", a line for each.
+std::string behind_csv(const std::vector<FigureSample>& behind);
 
 // One quantity of the analyses: its name and its part.
 struct Quantity {

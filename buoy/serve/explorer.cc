@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files as they are; of folders those with that ending, in order of their names.
-std::vector<fs::path> files_in(const std::vector<fs::path>& places, const std::string& ending) {
+// Files as they are; of folders their traces, in order of their names.
+std::vector<fs::path> trace_files(const std::vector<fs::path>& places) {
   std::vector<fs::path> files;
   for (const fs::path& place : places) {
     if (!fs::is_directory(place)) {
@@ -25,9 +25,9 @@ std::vector<fs::path> files_in(const std::vector<fs::path>& places, const std::s
     }
     std::vector<fs::path> found;
     for (const fs::directory_entry& entry : fs::directory_iterator(place)) {
-      if (entry.path().extension() == ending) found.push_back(entry.path());
+      if (entry.path().extension() == ".npz") found.push_back(entry.path());
     }
-    if (found.empty()) fail("{}: holds no {} files", place.string(), ending);
+    if (found.empty()) fail("{}: holds no .npz files", place.string());
     std::ranges::sort(found);
     files.insert(files.end(), found.begin(), found.end());
   }
@@ -65,6 +65,7 @@ Json about(const Explorer::State& state) {
             {"body_bytes", limits.body_bytes},
             {"runs", limits.runs},
             {"history", limits.history},
+            {"history_bytes", limits.history_bytes},
             {"streams", limits.streams}}},
           {"live", !state.models.names().empty()},
           {"traces", state.has_recorded},
@@ -78,9 +79,11 @@ Explorer::State::State(const ExplorerSettings& given)
     : settings(given),
       has_recorded(!given.traces.empty() || !given.recorded.empty()),
       models(given.models, given.model),
-      runs(given.limits.runs, given.limits.history),
-      tables(std::make_unique<TableShelf>(files_in(given.tables, ".csv"))) {
-  for (const fs::path& file : files_in(given.traces, ".npz"))
+      runs({.active = given.limits.runs,
+            .history = given.limits.history,
+            .history_bytes = given.limits.history_bytes}),
+      tables(std::make_unique<TableShelf>(table_files(given.tables))) {
+  for (const fs::path& file : trace_files(given.traces))
     runs.add_recorded(file.stem().string(), recorded_run(read_trace(file)));
   for (auto& [name, trace] : settings.recorded) runs.add_recorded(name, recorded_run(std::move(trace)));
   settings.recorded.clear();
@@ -145,10 +148,8 @@ void Explorer::stop() {
   state_->runs.end_all();
 }
 
-std::vector<std::pair<std::string, std::string>> Explorer::paths() const {
-  std::vector<std::pair<std::string, std::string>> paths;
-  for (const Route& route : state_->routes) paths.emplace_back(route.method, route.pattern);
-  return paths;
+const std::vector<Route>& Explorer::routes() const {
+  return state_->routes;
 }
 
 }  // namespace buoy

@@ -16,9 +16,10 @@ struct ServeLimits {
   Index prompt_tokens = 4096;
   Index gen_length = 2048;
   Index body_bytes = 1 << 20;
-  Index runs = 16;      // that are not done, at once
-  Index history = 128;  // runs that are remembered; the oldest that are over go first
-  Index streams = 64;   // of events, at once
+  Index runs = 16;                       // that are not done, at once
+  Index history = 128;                   // runs that are remembered; the oldest that are over go first
+  Index history_bytes = Index{4} << 30;  // that they take in memory; the same
+  Index streams = 64;                    // of events, at once
 };
 
 struct ExplorerSettings {
@@ -46,8 +47,8 @@ class Explorer {
   // Ends all runs that are under way; returns when they have ended.
   void stop();
 
-  // Every method and pattern that is answered: ("GET", "/api/v1/runs/{}").
-  std::vector<std::pair<std::string, std::string>> paths() const;
+  // Everything that is answered: "GET", "/api/v1/runs/{}", what its query may hold.
+  const std::vector<Route>& routes() const;
 
   struct State;
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "buoy/base/at.h"
@@ -160,6 +161,40 @@ TEST(LiveRuns, ManyVisitorsAreServedInTurnAndGetWhatEachAskedFor) {
   for (const std::string& id : ids) EXPECT_EQ(visitor.done(id)["tokens"], alone["tokens"]);
 }
 
+// Steps of several visitors in the order in which they were computed: nobody gets a second while another
+// waits for his first.
+TEST(LiveRuns, OfTenVisitorsNoneIsStepsAheadOfTheOthers) {
+  const TempDir dir;
+  Visitor visitor(pair_settings(dir));
+  constexpr int kVisitors = 10, kSteps = 8;
+  Json body = small_body("mini-mdm", kSteps);
+  body["steps_to_go"] = 1;
+  std::vector<std::string> ids;
+  for (int i = 0; i < kVisitors; ++i) ids.push_back(visitor.start(body));
+  for (const std::string& id : ids) visitor.wait(id, "stopped");
+  for (const std::string& id : ids) visitor.ask("POST", "/runs/" + id + "/go");
+  std::vector<std::pair<double, std::string>> steps;  // when, whose
+  for (const std::string& id : ids) {
+    visitor.done(id);
+    const HttpResponse answer = visitor.ask("GET", "/runs/" + id + "/events");
+    std::string events;
+    while (const auto text = answer.stream->next(std::chrono::milliseconds(100))) events += *text;
+    for (std::size_t at = events.find("\"computed\":"); at != events.npos;
+         at = events.find("\"computed\":", at + 1))
+      steps.emplace_back(std::stod(events.substr(at + 11)), id);
+  }
+  ASSERT_EQ(steps.size(), std::size_t{kVisitors * kSteps});
+  std::ranges::sort(steps);
+  std::map<std::string, int> taken;
+  for (const auto& [when, id] : steps) {
+    ++taken[id];
+    if (taken.size() < kVisitors || taken[id] < 4) continue;  // the go-aheads come one after the other
+    int least = kSteps;
+    for (const auto& [other, count] : taken) least = std::min(least, count);
+    EXPECT_LE(taken[id], least + 3) << id << " runs ahead";
+  }
+}
+
 TEST(LiveRuns, TooManyAreRefusedAndTheOldestAreForgotten) {
   const TempDir dir;
   ExplorerSettings settings = pair_settings(dir);
@@ -178,6 +213,44 @@ TEST(LiveRuns, TooManyAreRefusedAndTheOldestAreForgotten) {
   for (int i = 0; i < 4; ++i) visitor.done(visitor.start(small_body("mini-mdm", 1)));
   EXPECT_EQ(visitor.json("GET", "/runs").size(), 3u);
   EXPECT_EQ(visitor.ask("GET", "/runs/" + b).status, 404);
+}
+
+// Long runs take much more than short ones: what is remembered is limited in bytes too.
+TEST(LiveRuns, AreForgottenWhereTheyTakeTooMuch) {
+  const TempDir dir;
+  ExplorerSettings settings = pair_settings(dir);
+  settings.limits.history_bytes = 1;
+  Visitor visitor(settings);
+  const std::string a = visitor.start(small_body("mini-mdm", 1));
+  visitor.done(a);
+  const std::string b = visitor.start(small_body("mini-mdm", 1));
+  visitor.done(b);
+  EXPECT_EQ(visitor.ask("GET", "/runs/" + a).status, 404);
+  EXPECT_EQ(visitor.ask("GET", "/runs/" + b).status, 200) << "the newest stays";
+}
+
+// What a trace holds with --per-head is what the model says of one that was recorded without.
+TEST(Grids, AreWhatWasRecordedOfSingleHeads) {
+  const TempDir dir;
+  Visitor visitor(pair_settings(dir));
+  for (const char* name : {"mini-mdm", "mini-arm"}) {
+    const std::string id = visitor.start(small_body(name, 4));
+    visitor.done(id);
+    const NpyArray heads = visitor.array("/runs/" + id + "/arrays/received_heads");
+    const std::vector<float> recorded = heads.as_floats();
+    const Index L = heads.shape[1], H = heads.shape[2], N = heads.shape[3];
+    for (const Index t : {Index{0}, heads.shape[0] - 1}) {
+      for (const Index position : {Index{0}, Index{7}}) {
+        const auto grid = visitor.array(
+            "/runs/" + id + "/grid", {{"step", std::to_string(t)}, {"position", std::to_string(position)}});
+        ASSERT_EQ(grid.shape, (std::vector<Index>{L, H}));
+        const std::vector<float> values = grid.as_floats();
+        for (Index i = 0; i < L * H; ++i)
+          EXPECT_NEAR(values[at(i)], recorded[at((t * L * H + i) * N + position)], 1e-6)
+              << name << " step " << t;
+      }
+    }
+  }
 }
 
 TEST(Requests, ThatMakeNoSenseAreToldSoInOneLine) {
@@ -256,13 +329,18 @@ TEST(StandalonePage, HoldsTheRunAndNothingThatWouldBeFetched) {
   EXPECT_NE(page.find("\"/api/v1/runs/t/flow?step=0&layer=0\":"), std::string::npos);
 }
 
-// docs/openapi.json and the routes are one list.
+// docs/openapi.json and the routes are one list, with what stands in their queries.
 TEST(Api, EveryPathIsInTheDocumentAndNoOther) {
   const TempDir dir;
   const Explorer explorer(pair_settings(dir));
   std::set<std::string> routes, documented;
-  for (const auto& [method, pattern] : explorer.paths()) {
-    if (pattern.starts_with("/api/")) routes.insert(method + " " + pattern);
+  const auto line = [](const std::string& method, const std::string& pattern,
+                       const std::set<std::string>& query) {
+    return fmt::format("{} {} {}", method, pattern, fmt::join(query, ","));
+  };
+  for (const Route& route : explorer.routes()) {
+    if (route.pattern.starts_with("/api/"))
+      routes.insert(line(route.method, route.pattern, {route.query.begin(), route.query.end()}));
   }
   const Json json = read_json_file(source_path("docs/openapi.json"));
   for (const auto& [path, methods] : json["paths"].items()) {
@@ -280,7 +358,10 @@ TEST(Api, EveryPathIsInTheDocumentAndNoOther) {
     for (const auto& [method, what] : methods.items()) {
       std::string upper = method;
       for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-      documented.insert(upper + " /api/v1" + pattern);
+      std::set<std::string> query;
+      for (const Json& parameter : what.value("parameters", Json::array()))
+        if (parameter["in"] == "query") query.insert(parameter["name"].get<std::string>());
+      documented.insert(line(upper, "/api/v1" + pattern, query));
     }
   }
   EXPECT_EQ(routes, documented);

@@ -41,8 +41,19 @@ std::optional<PathParts> fit_path(const std::string& pattern, const std::string&
   return given.size() == wanted.size() ? std::optional(found) : std::nullopt;
 }
 
+// A misspelt name would be ignored, and the answer would be to another question.
+void check_query(const Route& route, const HttpRequest& request) {
+  if (!request.path.starts_with("/api/")) return;  // the page, whatever a link to it carries
+  for (const auto& [name, value] : request.query) {
+    if (name == "token" || std::ranges::find(route.query, name) != route.query.end()) continue;
+    if (route.query.empty()) fail_http(400, "{} stands in the query, expected nothing there", quote(name));
+    fail_http(400, "{} stands in the query, expected {}", quote(name), fmt::join(route.query, ", "));
+  }
+}
+
 HttpResponse answer_route(const Route& route, const HttpRequest& request, const PathParts& parts) {
   try {
+    check_query(route, request);
     return route.answer(request, parts);
   } catch (const HttpError& error) {
     return error_response(error.status(), error.what());

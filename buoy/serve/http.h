@@ -81,10 +81,12 @@ using PathParts = std::vector<std::string>;
 struct Route {
   std::string method, pattern;
   std::function<HttpResponse(const HttpRequest&, const PathParts&)> answer;
+  std::vector<std::string> query = {};  // names that its query may have, beside the token
 };
 
-// Answers by the first route that fits; every failure becomes an answer: 404, 405 (with Allow), the status of
-// an HttpError, 400 for a UsageError, 422 for another Error, 500 for anything else.
+// Answers by the first route that fits; every failure becomes an answer: 404, 405 (with Allow), 400 for a
+// name in the query that the route does not know, the status of an HttpError, 400 for a UsageError, 422 for
+// another Error, 500 for anything else.
 HttpResponse dispatch(const std::vector<Route>& routes, const HttpRequest& request);
 
 }  // namespace buoy

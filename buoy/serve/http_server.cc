@@ -77,7 +77,6 @@ HttpRequest to_request(const httplib::Request& given) {
   request.token = given.get_header_value("X-Buoy-Token");
   request.last_event_id = given.get_header_value("Last-Event-ID");
   request.accepts_gzip = given.get_header_value("Accept-Encoding").find("gzip") != std::string::npos;
-  request.body = given.body;
   return request;
 }
 
@@ -98,10 +97,30 @@ struct HttpServer::State {
 
   GuardSettings guard() const { return {.host = settings.host, .port = port, .token = settings.token}; }
 
-  void handle(const httplib::Request& given, httplib::Response& response) {
-    const HttpRequest request = to_request(given);
+  // Read here and not by httplib, which takes what curl and Python call a form by default for one: 8 KiB at
+  // most, and parts of it as names of the query.
+  void handle_body(const httplib::Request& given, httplib::Response& response,
+                   const httplib::ContentReader& read) {
+    HttpRequest request = to_request(given);
+    if (given.is_multipart_form_data()) {
+      read([](const httplib::MultipartFormData&) { return true; },
+           [](const char*, std::size_t) { return true; });
+      return send(error_response(400, "body is multipart/form-data, expected JSON"), response);
+    }
+    const bool whole = read([&](const char* data, std::size_t size) {
+      request.body.append(data, size);
+      return true;
+    });
+    if (whole) return handle(request, response);
+    if (response.status < 400) response.status = 400;  // it broke off; the error handler says so
+  }
+
+  void handle(const HttpRequest& request, httplib::Response& response) {
     std::optional<HttpResponse> refused = refuse(guard(), request);
-    HttpResponse made = refused ? std::move(*refused) : answer(request);
+    send(refused ? std::move(*refused) : answer(request), response);
+  }
+
+  void send(HttpResponse made, httplib::Response& response) {
     if (made.stream && streams.fetch_add(1) >= settings.streams) {
       --streams;
       made = error_response(
@@ -162,11 +181,15 @@ HttpServer::HttpServer(const HttpServerSettings& settings, Answer answer)
   s.server.set_keep_alive_timeout(
       2);  // seconds: a browser keeps six idle connections, and each keeps a thread
   const auto handle = [&s](const httplib::Request& request, httplib::Response& response) {
-    s.handle(request, response);
+    s.handle(to_request(request), response);
+  };
+  const auto handle_body = [&s](const httplib::Request& request, httplib::Response& response,
+                                const httplib::ContentReader& read) {
+    s.handle_body(request, response, read);
   };
   const std::string all = "/.*";
-  s.server.Get(all, handle).Post(all, handle).Put(all, handle).Patch(all, handle).Delete(all, handle);
-  s.server.Options(all, handle);
+  s.server.Get(all, handle).Options(all, handle).Delete(all, handle);
+  s.server.Post(all, handle_body).Put(all, handle_body).Patch(all, handle_body).Delete(all, handle_body);
   // What never reached a handler: a body that is too long, a request that is none.
   s.server.set_error_handler([&s](const httplib::Request&, httplib::Response& response) {
     if (!response.get_header_value("Content-Security-Policy").empty()) return;

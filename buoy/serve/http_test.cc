@@ -112,6 +112,18 @@ TEST(Routes, FailuresAreOneLineOfJsonWithTheirStatus) {
   EXPECT_EQ(status("other"), 500);
 }
 
+TEST(Routes, RefuseNamesInTheQueryThatTheyDoNotKnow) {
+  const std::vector<Route> routes = {
+      {"GET", "/api/v1/a", echo, {"step", "layer"}}, {"GET", "/api/v1/b", echo}, {"GET", "/", echo}};
+  EXPECT_EQ(dispatch(routes, {.path = "/api/v1/a", .query = {{"step", "1"}, {"token", "x"}}}).status, 200);
+  const HttpResponse refused = dispatch(routes, {.path = "/api/v1/a", .query = {{"stepp", "1"}}});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.body, R"({"error":"\"stepp\" stands in the query, expected step, layer"})");
+  EXPECT_EQ(dispatch(routes, {.path = "/api/v1/b", .query = {{"step", "1"}}}).status, 400);
+  EXPECT_EQ(dispatch(routes, {.path = "/", .query = {{"from", "mail"}}}).status, 200)
+      << "a link may carry anything";
+}
+
 TEST(Requests, NumbersAreWholeAndInRange) {
   HttpRequest request{
       .query = {{"a", "7"}, {"b", "7x"}, {"c", "-1"}, {"d", "99999999999999999999"}, {"e", ""}}};

@@ -277,7 +277,10 @@ std::vector<Route> live_routes(Explorer::State& state) {
   using Request = const HttpRequest&;
   using Parts = const PathParts&;
   return {{"POST", "/runs", [&state](Request r, Parts) { return post_run(state, r); }},
-          {"GET", "/runs/{}/events", [&state](Request r, Parts p) { return get_events(state, r, p[0]); }},
+          {"GET",
+           "/runs/{}/events",
+           [&state](Request r, Parts p) { return get_events(state, r, p[0]); },
+           {"after"}},
           {"POST", "/runs/{}/stop", [&state](Request, Parts p) { return post_stop(state, p[0]); }},
           {"POST", "/runs/{}/go", [&state](Request r, Parts p) { return post_go(state, r, p[0]); }},
           {"PATCH", "/runs/{}", [&state](Request r, Parts p) { return patch_run(state, r, p[0]); }},

@@ -219,6 +219,29 @@ std::vector<float> attention_grid(const Model& model, const RunRecord& run, Inde
   return grid;
 }
 
+std::vector<float> received_grid(const Model& model, const RunRecord& run, Index t, Index key) {
+  check_position(run, t, key, "position");
+  const Index H = model.config().H, N = run.length(t);
+  if (N * N > kMaxMatrixElements / H) {
+    fail_http(409, "{} tokens are too many to add up every head's rows: record them (buoy trace --per-head)",
+              N);
+  }
+  const std::vector<Index>& layers = run.trace.layers;
+  std::vector<double> sums(layers.size() * at(H), 0.0);
+  visit_layers(model, run, t, layers, {}, [&](Index layer, const LayerRows& rows) {
+    if (key >= rows.N()) return;
+    const auto l = std::ranges::lower_bound(layers, layer) - layers.begin();
+    const Index T = rows.rows.end - rows.rows.first;
+    for (Index h = 0; h < H; ++h) {
+      for (Index i = 0; i < T; ++i)
+        sums[at(l * H + h)] += rows.stats.matrix[at((h * T + i) * rows.N() + key)];
+    }
+  });
+  std::vector<float> grid;
+  for (const double sum : sums) grid.push_back(static_cast<float>(sum / static_cast<double>(N)));
+  return grid;
+}
+
 std::vector<Candidate> candidates_for(const Model& model, const RunRecord& run, Index t, Index position,
                                       Index k) {
   const ModelConfig& config = model.config();

@@ -30,6 +30,10 @@ std::vector<float> attention_of(const Model& model, const RunRecord& run, const 
 // [L, H] attention of a query to a key in the run's layers.
 std::vector<float> attention_grid(const Model& model, const RunRecord& run, Index t, Index query, Index key);
 
+// [L, H] what a key receives in the run's layers: the mean over all rows that exist at the step, as
+// `received_heads` of a trace. Throws HttpError 409 for a sequence whose matrices are too large.
+std::vector<float> received_grid(const Model& model, const RunRecord& run, Index t, Index key);
+
 struct Candidate {
   TokenId token = 0;
   double probability = 0;

@@ -9,10 +9,13 @@ namespace {
 
 using Handler = HttpResponse (*)(Explorer::State&, const HttpRequest&, const RunRecord&, const PathParts&);
 
-Route about_run(Explorer::State& state, const std::string& pattern, Handler handler) {
-  return {"GET", "/runs/{}" + pattern, [&state, handler](const HttpRequest& request, const PathParts& parts) {
+Route about_run(Explorer::State& state, const std::string& pattern, Handler handler,
+                std::vector<std::string> query = {}) {
+  return {"GET", "/runs/{}" + pattern,
+          [&state, handler](const HttpRequest& request, const PathParts& parts) {
             return handler(state, request, *state.runs.find(parts[0])->record(), parts);
-          }};
+          },
+          std::move(query)};
 }
 
 Rows rows_in(const HttpRequest& request) {
@@ -95,11 +98,11 @@ std::vector<Route> run_routes(Explorer::State& state) {
           about_run(state, "/steps/tokens", get_tokens),
           about_run(state, "/steps/guesses", get_guesses),
           about_run(state, "/steps/guess_confidence", get_guess_confidence),
-          about_run(state, "/arrays/{}", get_array),
-          about_run(state, "/null", get_null),
-          about_run(state, "/anchors", get_anchors),
-          about_run(state, "/flow", get_flow),
-          about_run(state, "/pieces", get_pieces)};
+          about_run(state, "/arrays/{}", get_array, {"step", "layer"}),
+          about_run(state, "/null", get_null, {"step", "rows"}),
+          about_run(state, "/anchors", get_anchors, {"rows", "epsilon", "min_lift"}),
+          about_run(state, "/flow", get_flow, {"step", "layer"}),
+          about_run(state, "/pieces", get_pieces, {"ids"})};
 }
 
 namespace {
@@ -128,10 +131,12 @@ HttpResponse get_attention(Explorer::State& state, const HttpRequest& request, c
 
 HttpResponse get_grid(Explorer::State& state, const HttpRequest& request, const RunRecord& run,
                       const PathParts&) {
-  const Index t = step_in(request, run), query = request.number("position", 0, run.N() - 1),
-              key = request.number("target", 0, run.N() - 1);
+  const Index t = step_in(request, run), position = request.number("position", 0, run.N() - 1),
+              target = request.number_or("target", -1, 0, run.N() - 1);
   return npy_response(on_model(state, run, [&](const Model& model) {
-    return NpyArray::of(attention_grid(model, run, t, query, key), {run.trace.L(), run.trace.H()});
+    return NpyArray::of(
+        target < 0 ? received_grid(model, run, t, position) : attention_grid(model, run, t, position, target),
+        {run.trace.L(), run.trace.H()});
   }));
 }
 
@@ -151,8 +156,9 @@ HttpResponse get_candidates(Explorer::State& state, const HttpRequest& request, 
 }  // namespace
 
 std::vector<Route> recompute_routes(Explorer::State& state) {
-  return {about_run(state, "/attention", get_attention), about_run(state, "/grid", get_grid),
-          about_run(state, "/candidates", get_candidates)};
+  return {about_run(state, "/attention", get_attention, {"step", "layer", "position", "head", "direction"}),
+          about_run(state, "/grid", get_grid, {"step", "position", "target"}),
+          about_run(state, "/candidates", get_candidates, {"step", "position", "k"})};
 }
 
 }  // namespace buoy

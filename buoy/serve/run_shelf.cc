@@ -4,9 +4,24 @@
 
 #include "buoy/io/file_name.h"
 #include "buoy/io/json.h"
+#include "buoy/probe/trace_arrays.h"
 #include "buoy/serve/http.h"
 
 namespace buoy {
+namespace {
+
+// What a run's arrays take.
+Index bytes_of(const Trace& trace) {
+  Index bytes = 0;
+  for (const TraceArray& array : trace_arrays()) {
+    array.visit(trace, [&](const auto& values) {
+      bytes += std::ssize(values) * static_cast<Index>(sizeof(values[0]));
+    });
+  }
+  return bytes;
+}
+
+}  // namespace
 
 void RunShelf::add_recorded(const std::string& name, RunRecord record) {
   const std::lock_guard lock(mutex_);
@@ -23,13 +38,18 @@ void RunShelf::add_recorded(const std::string& name, RunRecord record) {
 // Takes the oldest runs that are over off the shelf, where it is full.
 std::vector<std::shared_ptr<LiveRun>> RunShelf::make_room() {
   std::vector<std::shared_ptr<LiveRun>> gone;
-  const auto live = [&] {
-    return std::ranges::count_if(entries_, [](const Entry& e) { return e.live != nullptr; });
-  };
+  Index count = 0, bytes = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.live == nullptr) continue;
+    ++count;
+    bytes += bytes_of(entry.live->record()->trace);
+  }
   const auto over = [](const Entry& e) { return e.live != nullptr && e.live->is_over(); };
-  while (live() >= history_) {
+  while (count >= limits_.history || bytes > limits_.history_bytes) {
     const auto oldest = std::ranges::find_if(entries_, over);
     if (oldest == entries_.end()) break;
+    --count;
+    bytes -= bytes_of(oldest->live->record()->trace);
     gone.push_back(oldest->live);
     entries_.erase(oldest);
   }
@@ -41,8 +61,8 @@ std::shared_ptr<LiveRun> RunShelf::start(LiveRunSettings settings) {
   const std::lock_guard lock(mutex_);
   const Index active =
       std::ranges::count_if(entries_, [](const Entry& e) { return e.live != nullptr && !e.live->is_over(); });
-  if (active >= active_limit_) {
-    fail_http(429, "{} runs are under way, expected at most {}: end one, or wait", active, active_limit_);
+  if (active >= limits_.active) {
+    fail_http(429, "{} runs are under way, expected at most {}: end one, or wait", active, limits_.active);
   }
   gone = make_room();
   settings.id = fmt::format("run-{}", next_++);

@@ -12,10 +12,15 @@
 
 namespace buoy {
 
+struct RunLimits {
+  Index active;                  // runs under way at once
+  Index history, history_bytes;  // runs of visitors that are remembered, and what they take
+};
+
 // Any thread.
 class RunShelf {
  public:
-  RunShelf(Index active_limit, Index history) : active_limit_(active_limit), history_(history) {}
+  explicit RunShelf(const RunLimits& limits) : limits_(limits) {}
 
   // A run from a file, under an id made of its name.
   void add_recorded(const std::string& name, RunRecord record);
@@ -41,7 +46,7 @@ class RunShelf {
   };
   std::vector<std::shared_ptr<LiveRun>> make_room();
 
-  const Index active_limit_, history_;
+  const RunLimits limits_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
   Index next_ = 1;

@@ -129,6 +129,33 @@ TEST(Tables, AreReadAsTheyAreWritten) {
   EXPECT_THROW(shelf.table("t"), HttpError);
 }
 
+// Of a study's folder: its tables, its figures with their drawings, and the samples behind their points.
+TEST(Tables, OfFiguresKnowTheirPictureAndTheSamplesBehindThem) {
+  const TempDir dir;
+  std::filesystem::create_directories(dir / "figures");
+  std::ofstream(dir / "samples.csv") << "model,data,task,sample,quantity,layer,head,part,value,weight,null\n"
+                                        "a,d,t1,q1,drift,0,-1,all,1.5,1,\na,d,t2,q2,drift,0,-1,all,2.5,1,\n"
+                                        "b,d,t1,q1,drift,0,-1,all,9,1,\na,d,t1,q1,drift,0,-1,rest,7,1,\n"
+                                        "a,d,t1,q1,other,0,-1,all,8,1,\n";
+  const std::string means = "model,data,task,quantity,layer,head,part,n,mean\n";
+  std::ofstream(dir / "figures/drift.csv")
+      << means << "a,*,*,drift,0,-1,all,2,2\na,d,t2,drift,0,-1,all,1,2.5\n";
+  std::ofstream(dir / "figures/drift.svg") << "<svg/>";
+  std::ofstream(dir / "figures/map.csv") << "panel,row,column,value\nlayer 0,0,0,1\n";
+  std::ofstream(dir / "figures/behind_map.csv") << "panel,model,sample\n,a,q2\n";
+  const TableShelf shelf(table_files({dir.path()}));
+  std::vector<std::string> lines;
+  for (const Json& t : shelf.list())
+    lines.push_back(fmt::format("{} {} {}", t["id"].get<std::string>(), t["picture"].get<bool>(),
+                                t["samples"].get<bool>()));
+  EXPECT_EQ(lines, (std::vector<std::string>{"samples false false", "drift true true", "map false true"}));
+  EXPECT_EQ(shelf.samples("drift")["rows"].dump(), R"([[0,"a","q1",1.5],[0,"a","q2",2.5],[1,"a","q2",2.5]])");
+  EXPECT_EQ(shelf.samples("map")["rows"].dump(), R"([["","a","q2"]])");
+  EXPECT_EQ(shelf.picture("drift"), "<svg/>");
+  EXPECT_THROW(shelf.samples("samples"), HttpError);
+  EXPECT_THROW(shelf.picture("map"), HttpError);
+}
+
 TEST(Page, IsTheFilesThatWereBuiltIn) {
   for (const PageFile& file : page_files()) {
     const std::filesystem::path path = source_path("buoy/serve/page") / std::string(file.name);

@@ -24,12 +24,15 @@ export function post_collection(mock, path, body) {
   const held = named(mock, /^\/collections\/([^/]+)\/ask$/.exec(path));
   if (!held) return undefined;
   const passages = Array.from(held.documents, ([id, d]) => ({ id, ...d, score: 1.5, version: 1 }));
+  const asked = `q${held.log.length + 1}`;
   const runs = body.models.map((model) => {
-    const twist = model === "mini-arm" ? 2 : 0;
-    return mock.start(planted({ id: `ask-${++mock.made}`, title: body.question, S: 6, twist }));
+    const twist = model === "mini-arm" ? 2 : 0,
+      run = planted({ id: `ask-${++mock.made}`, title: body.question, S: 6, twist });
+    run.info.ask = `${path.split("/")[2]}/${asked}`;
+    return mock.start(run);
   });
   held.log.push(JSON.stringify({ event: "ask", question: body.question }));
-  return [201, { id: `q${mock.made}`, runs, passages: passages.slice(0, body.k ?? 5) }];
+  return [201, { id: asked, runs, passages: passages.slice(0, body.k ?? 5) }];
 }
 
 export function write_document(mock, method, path, body) {

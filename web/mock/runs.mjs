@@ -123,7 +123,7 @@ export function planted({
   };
   arrays.flow = { shape: [S, L, 5, 5], data: new Float32Array(S * L * 25) };
   if (heads_of) arrays.received_heads = { shape: [S, L, H, N], data: heads };
-  return { info, arrays, step_tokens, guesses, sure };
+  return { info, arrays, step_tokens, guesses, sure, heads };
 }
 
 function repeat(part, times) {

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { write_npy } from "./npy.mjs";
 import { get_collection, post_collection, write_document } from "./collections.mjs";
 import * as make from "./runs.mjs";
+import { get_table } from "./tables.mjs";
 
 const PAGE = fileURLToPath(new URL("../../buoy/serve/page/", import.meta.url));
 const POLICY =
@@ -134,6 +135,7 @@ export class Mock {
       fork_step: r.info.fork_step,
       mask: r.info.mask,
       sample: r.info.sample,
+      ask: r.info.ask ?? null,
     }));
   }
 
@@ -170,13 +172,15 @@ export class Mock {
       const out = new Float32Array(L * H);
       for (let l = 0; l < L; ++l)
         for (let h = 0; h < H; ++h)
-          out[l * H + h] = make.attention_row(
-            run,
-            number("step"),
-            run.info.layers[l],
-            run.arrays.received_heads ? h : -1,
-            number("position"),
-          )[number("target")];
+          out[l * H + h] = query.has("target")
+            ? make.attention_row(
+                run,
+                number("step"),
+                run.info.layers[l],
+                run.arrays.received_heads ? h : -1,
+                number("position"),
+              )[number("target")]
+            : run.heads[((number("step") * L + l) * H + h) * N + number("position")];
       return write_npy([L, H], out);
     }
     if (rest === "/flow") return this.flow(run, number("step"), number("layer"));
@@ -232,12 +236,15 @@ export class Mock {
         201,
         {
           id: this.start(
-            make.planted({
-              id: `live-${++this.made}`,
-              title: body.prompt || body.question,
-              S: body.sampler?.steps ?? 12,
-              twist: body.model === "mini-arm" ? 2 : 0,
-            }),
+            this.asked(
+              make.planted({
+                id: `live-${++this.made}`,
+                title: body.prompt || body.question,
+                S: body.sampler?.steps ?? 12,
+                twist: body.model === "mini-arm" ? 2 : 0,
+              }),
+              body,
+            ),
           ),
         },
       ];
@@ -282,6 +289,15 @@ export class Mock {
     if (!done) throw new Refused(404, `no such path: ${path}`);
     return done;
   }
+  // A run knows its model and what it was asked to do.
+  asked(run, body) {
+    run.info.model = body.model ?? "planted";
+    run.info.question = body.question;
+    run.info.sampler = { ...run.info.sampler, ...body.sampler };
+    run.info.sample = body.question ? "question" : run.info.id;
+    if (body.model === "mini-arm") run.info.mask = "causal";
+    return run;
+  }
   found(id) {
     const run = this.runs.get(id);
     if (!run) throw new Refused(404, `no run "${id}"`);
@@ -291,18 +307,8 @@ export class Mock {
   get(path, query) {
     if (path === "/about") return this.about();
     if (path === "/runs") return this.summaries();
-    if (path === "/tables")
-      return [{ id: "drift", title: "Drift <b>by</b> sample", columns: ["sample", "layer", "turnover"] }];
-    if (path === "/tables/drift")
-      return {
-        columns: ["sample", "layer", "turnover"],
-        rows: Array.from({ length: 300 }, (_, i) => [
-          ["planted", "wide"][i % 2],
-          i % 12,
-          Number(((i * 37) % 100) / 100),
-        ]),
-        sample_column: 0,
-      };
+    const table = path.startsWith("/tables") ? get_table(path) : undefined;
+    if (table !== undefined) return table;
     const run = /^\/runs\/([^/]+)(\/.*)?$/.exec(path);
     if (run) return this.of_run(this.found(decodeURIComponent(run[1])), run[2] ?? "", query);
     const held = get_collection(this, path);

@@ -30,6 +30,7 @@ export interface RunSummary {
   fork_step: number | null;
   sample?: string | null;
   mask?: string;
+  ask?: string | null; // collection/question
 }
 export interface ArrayInfo {
   name: string;
@@ -43,6 +44,7 @@ export interface RunInfo {
   family: string;
   state: RunState;
   title: string;
+  question?: string;
   prompt_length: number;
   tokens: number[];
   pieces: string[];

@@ -1,6 +1,7 @@
 // Questions over a live collection: documents added, edited and removed; answers of every model with the passage that each token was copied from.
-import { About, get_json, get_text, Passage, send } from "./api";
+import { About, get_json, get_text, RunSummary, send } from "./api";
 import { Card } from "./card";
+import { Asked, recalled } from "./asked";
 import { button, field, h, replace, select, set_choices } from "./dom";
 import { EXAMPLE } from "./example";
 import { Feed } from "./feed";
@@ -16,14 +17,11 @@ interface Document_ {
   text: string;
   version?: number;
 }
-interface Asked {
-  id: string;
-  runs: string[];
-  passages: Passage[];
-}
 export class AskView {
   readonly element: HTMLElement;
-  private chooser = select("Collection", [], "", (collection) => this.store.set({ collection }));
+  private chooser = select("Collection", [], "", (collection) =>
+    this.store.set({ collection, ask: "" }),
+  );
   private name = h("input", { type: "text", "aria-label": "Name of a new collection", placeholder: "new collection" });
   private documents = h("div", { class: "documents" });
   private question = h("input", {
@@ -38,12 +36,14 @@ export class AskView {
   private feeds: Feed[] = [];
   private about: About | null = null;
   private shown = "";
+  private asked = ""; // the question whose answers are shown
   private example = button("Make an example and ask it", () => void this.make_example(), { class: "primary" });
   private answers: { run: Run; element: HTMLElement; support: Support | null }[] = [];
 
   constructor(
     private store: Store,
     private open: (id: string) => void,
+    private runs: () => Promise<RunSummary[]>,
   ) {
     this.question.addEventListener("keydown", (event) => event.key === "Enter" && void this.ask());
     const log = button("Log for buoy replay", () => void this.save_log());
@@ -109,7 +109,14 @@ export class AskView {
 
   update(about: About | null): void {
     this.about = about;
-    const collection = this.store.state.collection;
+    const { collection, ask } = this.store.state;
+    if (collection && ask && ask !== this.asked) {
+      this.asked = ask;
+      void this.guarded(() => this.recall(collection, ask));
+    } else if (!ask && this.asked) {
+      this.asked = "";
+      replace(this.results);
+    }
     if (this.shown === (collection || "-")) return;
     this.shown = collection || "-";
     void this.guarded(async () => {
@@ -244,7 +251,20 @@ export class AskView {
       models: this.about?.models ?? [],
       k: Number(this.k.value) || 5,
     });
-    if (asked) await this.show_answer(this.question.value, asked);
+    if (!asked) return;
+    this.asked = asked.id;
+    this.store.set({ ask: asked.id });
+    await this.show_answer(this.question.value, asked);
+  }
+
+  private async recall(collection: string, ask: string): Promise<void> {
+    const found = await recalled(collection, ask, await this.runs());
+    if (!found) {
+      replace(this.results);
+      throw new Error(`The answers to ${ask} are not remembered any more; its question is in the log.`);
+    }
+    this.question.value = found.question;
+    await this.show_answer(found.question, found);
   }
 
   private async show_answer(question: string, asked: Asked): Promise<void> {
@@ -259,7 +279,8 @@ export class AskView {
           h(
             "li",
             {},
-            h("b", { class: "doc-mark" }, `Doc${i + 1} `),
+            h("b", { class: "doc-mark" }, `Doc${i + 1}`),
+            " ",
             h("b", {}, p.title),
             ` ${p.text} `,
             h("small", { class: "soft" }, p.score === undefined ? "" : `score ${p.score.toFixed(2)}`),
@@ -268,7 +289,7 @@ export class AskView {
       );
     passages
       .querySelectorAll<HTMLElement>(".doc-mark")
-      .forEach((mark, i) => (mark.style.color = region_color(`Doc${i + 1}`, i)));
+      .forEach((mark, i) => (mark.style.borderBottomColor = region_color(`Doc${i + 1}`, i)));
     const answers = asked.runs.map((id) => {
       const element = h("div", { class: "given" });
       void this.follow(id, element);

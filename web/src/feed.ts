@@ -22,13 +22,20 @@ export class Feed {
     this.source?.addEventListener("state", (event) =>
       this.state((JSON.parse((event as MessageEvent<string>).data) as { state: RunState }).state),
     );
+    this.source?.addEventListener("open", () => this.hears(true));
     // Without data it is the connection that failed, and the browser tries again by itself.
     this.source?.addEventListener("error", (event) => {
       const data = (event as MessageEvent<string>).data;
-      if (!data) return;
+      if (!data) return this.hears(false);
       this.run.info.error = (JSON.parse(data) as { error?: string }).error ?? "";
       this.state("failed");
     });
+  }
+
+  private hears(yes: boolean): void {
+    if (this.run.is_lost === !yes) return;
+    this.run.is_lost = !yes;
+    this.changed();
   }
 
   private step(event: StepEvent): void {

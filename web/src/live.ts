@@ -7,18 +7,47 @@ import { reason, Run } from "./run";
 interface Setting {
   name: string;
   label: string;
-  type: "number" | "text";
   value: string;
   why: string;
+  choices?: string[]; // words instead of a number
 }
 // Left empty, the server's own default holds.
 const SETTINGS: Setting[] = [
-  { name: "gen_length", label: "Tokens", type: "number", value: "32", why: "tokens to generate" },
-  { name: "steps", label: "Steps", type: "number", value: "16", why: "denoising steps; not for autoregressive models" },
-  { name: "block_length", label: "Block", type: "number", value: "", why: "block length; empty: one block" },
-  { name: "temperature", label: "Temperature", type: "number", value: "0", why: "0: the most probable token" },
-  { name: "seed", label: "Seed", type: "number", value: "", why: "names the random draws, where there are any" },
+  { name: "gen_length", label: "Tokens", value: "32", why: "tokens to generate" },
+  { name: "steps", label: "Steps", value: "16", why: "denoising steps; not for autoregressive models" },
+  { name: "block_length", label: "Block", value: "", why: "block length; empty: one block" },
+  { name: "temperature", label: "Temperature", value: "0", why: "0: the most probable token" },
+  { name: "seed", label: "Seed", value: "", why: "names the random draws, where there are any" },
 ];
+// What not every model knows: docs/sampling.md. What means nothing to a model is left out by the server.
+const MORE: Setting[] = [
+  {
+    name: "remasking",
+    label: "Which masks first",
+    value: "",
+    why: "LLaDA and its kin, SDAR: the surest, any, or from left to right",
+    choices: ["low_confidence", "random", "sequential"],
+  },
+  {
+    name: "alg",
+    label: "Dream's order",
+    value: "",
+    why: "Dream and its kin: any, or by confidence, margin or entropy",
+    choices: ["origin", "maskgit_plus", "topk_margin", "entropy"],
+  },
+  { name: "threshold", label: "Threshold", value: "", why: "all masks that are surer than this are written at once" },
+  { name: "cfg_scale", label: "Guidance", value: "", why: "LLaDA: how far from what it would write without the prompt" },
+  { name: "top_p", label: "Top p", value: "", why: "where it draws: the most probable tokens up to this sum" },
+  { name: "top_k", label: "Top k", value: "", why: "where it draws: so many of the most probable tokens" },
+];
+
+function input_of({ label, value, why, choices }: Setting): HTMLInputElement | HTMLSelectElement {
+  if (!choices) return h("input", { type: "number", value, title: why, step: "any", min: 0, "aria-label": label });
+  const options = [{ value: "", label: "as the model has it" }, ...choices.map((c) => ({ value: c, label: c }))],
+    element = select(label, options, "", () => {});
+  element.title = why;
+  return element;
+}
 
 export class LivePanel {
   readonly element: HTMLElement;
@@ -26,7 +55,7 @@ export class LivePanel {
   private prompt = h("textarea", { "aria-label": "Prompt", placeholder: "The town of …" });
   private question = h("input", { type: "text", "aria-label": "Question", placeholder: "Who …?" });
   private passages = h("div", { class: "stack passages" });
-  private inputs = new Map<string, HTMLInputElement>();
+  private inputs = new Map<string, HTMLInputElement | HTMLSelectElement>();
   private chat = select(
     "Chat template",
     [
@@ -51,11 +80,7 @@ export class LivePanel {
       this.modes.push(radio);
       return h("label", { class: "check" }, radio, label);
     };
-    for (const s of SETTINGS)
-      this.inputs.set(
-        s.name,
-        h("input", { type: s.type, value: s.value, title: s.why, step: "any", min: 0, "aria-label": s.label }),
-      );
+    for (const s of [...SETTINGS, ...MORE]) this.inputs.set(s.name, input_of(s));
     this.go = button("Run", () => void this.start(), { class: "primary" });
     this.by_prompt.append(field("Prompt", this.prompt));
     this.by_question.append(
@@ -88,6 +113,13 @@ export class LivePanel {
           { class: "row sampler" },
           ...SETTINGS.map((s) => field(s.label, this.inputs.get(s.name) as HTMLElement)),
           field("Chat template", this.chat),
+        ),
+        h(
+          "details",
+          { class: "more" },
+          h("summary", {}, "More of the sampler"),
+          h("div", { class: "row sampler" }, ...MORE.map((s) => field(s.label, this.inputs.get(s.name) as HTMLElement))),
+          h("p", { class: "soft" }, "Left empty, the model's own default holds. What a model does not know is left out."),
         ),
         h("div", { class: "row" }, this.go),
         this.note,
@@ -147,9 +179,9 @@ export class LivePanel {
   }
 
   private body(model: string): Record<string, unknown> {
-    const sampler: Record<string, number> = {};
+    const sampler: Record<string, number | string> = {};
     for (const [name, input] of this.inputs) {
-      if (input.value !== "") sampler[name] = Number(input.value);
+      if (input.value !== "") sampler[name] = input instanceof HTMLSelectElement ? input.value : Number(input.value);
     }
     const common = { model, sampler, ...(this.chat.value ? { chat: this.chat.value === "on" } : {}) };
     if (!this.asks) return { ...common, prompt: this.prompt.value };
@@ -192,7 +224,7 @@ export class LiveBar {
   private run: Run | null = null;
   private words = h("b", {});
   private left = h("input", {
-    type: "number",
+   
     min: 1,
     max: 4096,
     "aria-label": "Steps left",
@@ -226,7 +258,9 @@ export class LiveBar {
         waiting: "Waiting for its turn",
         failed: `Failed: ${run.info.error ?? "no reason given"}`,
         done: "",
-      }[state] + ` · ${run.tokens ? run.tokens.shape[0] - 1 : 0} steps so far`;
+      }[state] +
+      ` · ${run.tokens ? run.tokens.shape[0] - 1 : 0} steps so far` +
+      (run.is_lost ? " · the server does not answer: is buoy still running?" : "");
     this.stop.disabled = state !== "running" && state !== "waiting";
     this.one.disabled = this.go.disabled = state !== "stopped";
   }

@@ -15,6 +15,7 @@ import { TablesView } from "./tables_view";
 import { add_level_classes } from "./text_view";
 import { on_theme } from "./theme";
 import { Tour } from "./tour";
+import { pair_in, run_example } from "./pair";
 import { times } from "./words";
 
 const NAMES: [View, string][] = [
@@ -22,7 +23,7 @@ const NAMES: [View, string][] = [
   ["compare", "Side by side"],
   ["live", "New run"],
   ["ask", "Ask"],
-  ["tables", "Tables"],
+  ["tables", "Study"],
 ];
 const SEEN = "buoy-tour-seen";
 const AGAIN = 60; // milliseconds until a run that has grown is loaded again
@@ -51,14 +52,30 @@ class App {
   );
   private compare_view = new CompareView(this.store);
   private live_panel = new LivePanel((ids) => this.opened(ids));
-  private open = (id: string) => {
-    this.unexplored = id;
+  private open = (id: string, at: Partial<State> = {}) => {
+    if (at.position === undefined) this.unexplored = id;
     const view = this.store.state.view === "compare" ? "compare" : "run";
-    this.store.set({ ...fresh_run, view, run: id });
+    this.store.set({ ...fresh_run, view, run: id, ...at });
   };
-  private ask_view = new AskView(this.store, this.open);
+  private ask_view = new AskView(this.store, this.open, async () => {
+    await this.list_runs();
+    return this.runs;
+  });
   private tables_view = new TablesView(this.store, () => this.runs, this.open);
-  private tour = new Tour(this.store, () => this.run()?.S ?? 1);
+  private tour = new Tour(this.store, {
+    found: () => pair_in(this.runs, this.store.state.run),
+    models: () => (this.about?.live && !one_file() ? this.about.models.slice(0, 2) : []),
+    make: async () => {
+      await run_example(this.about?.models.slice(0, 2) ?? []);
+      await this.list_runs();
+    },
+    load: async (id) => {
+      if (!this.loaded.has(id)) await this.load(id);
+      const run = this.loaded.get(id);
+      if (!run) throw new Error(`run ${id} is not here`);
+      return run;
+    },
+  });
 
   private run(): Run | undefined {
     return this.loaded.get(this.store.state.run);
@@ -97,8 +114,8 @@ class App {
     if (tour_allowed) this.unexplored = this.store.state.run || first?.id || "";
     if (!this.store.state.run) this.store.set(first ? { run: first.id } : { view: this.about.live ? "live" : "run" });
     this.store.tell();
-    if (tour_allowed && this.runs.length && this.store.state.view === "run" && !this.seen_tour())
-      window.setTimeout(() => this.tour.start(), 700);
+    const welcome = this.runs.length ? this.store.state.view === "run" : this.about.live;
+    if (tour_allowed && welcome && !this.seen_tour()) window.setTimeout(() => this.tour.start(), 700);
   }
 
   private show_frame(): void {
@@ -197,7 +214,10 @@ class App {
       else if (before) void this.list_runs().catch(() => {});
       this.status.textContent = "";
     } catch (error) {
-      this.status.textContent = `${id}: ${reason(error)}`;
+      const gone = error instanceof ApiError && error.status === 404;
+      this.status.textContent = gone
+        ? `${reason(error)}. What visitors run is remembered for a while, and not beyond the server's end: choose another run above.`
+        : `${id}: ${reason(error)}`;
       return; // not tried again until another run is chosen
     } finally {
       this.loading.delete(id);
@@ -239,7 +259,14 @@ class App {
     const run = state.view === "run" || state.view === "compare" ? this.need(state.run) : null;
     this.live_bar.element.hidden = !run;
     if ((state.view === "run" || state.view === "compare") && !run) return;
-    if (this.main.firstChild !== shown) replace(this.main, shown);
+    if (this.main.firstChild !== shown) {
+      const anew = this.main.firstChild !== null,
+        focus = document.activeElement,
+        lost = anew && (focus === document.body || this.main.contains(focus));
+      replace(this.main, shown);
+      if (lost) this.main.focus({ preventScroll: true }); // or who goes by keyboard begins at the top again
+      if (anew) window.scrollTo(0, 0); // another view begins at its top
+    }
     if (run) {
       this.live_bar.update(run);
       this.show_run(run, state);

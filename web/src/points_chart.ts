@@ -5,6 +5,8 @@ export interface Point {
   x: number;
   y: number;
   words: string;
+  series: number; // which colour
+  small?: boolean; // one of those that a larger one is the mean of
   open: (() => void) | null;
 }
 
@@ -22,7 +24,7 @@ function scale(values: number[], from: number, to: number): { low: number; high:
   return { low, high, at: (v) => (high > low ? from + ((v - low) / (high - low)) * (to - from) : (from + to) / 2) };
 }
 
-// At least one point.
+// At least one point; small ones lie below the others.
 export function points_chart(points: Point[], across: string, up: string): SVGElement {
   const x = scale(
       points.map((p) => p.x),
@@ -50,8 +52,9 @@ export function points_chart(points: Point[], across: string, up: string): SVGEl
     name({ x: (LEFT + W) / 2, y: H - 4 }, across),
     name({ x: 12, y: middle, transform: `rotate(-90 12 ${middle})` }, up),
   );
-  for (const p of points) {
-    const look = { cx: x.at(p.x), cy: y.at(p.y), r: 4, class: p.open ? "point opens" : "point" };
+  for (const p of [...points.filter((q) => q.small), ...points.filter((q) => !q.small)]) {
+    const kind = `point series${p.series % 6}${p.small ? " small" : ""}${p.open ? " opens" : ""}`,
+      look = { cx: x.at(p.x), cy: y.at(p.y), r: p.small ? 2.5 : 4, class: kind };
     const point = s("circle", look, s("title", {}, p.words));
     if (p.open) point.addEventListener("click", p.open);
     svg.append(point);

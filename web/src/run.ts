@@ -9,6 +9,9 @@ export type Writing = "prompt" | "absent" | "mask" | "new" | "old";
 const RECEIVED: Record<Rows, string[]> = { all: ["received_all", "received"], read: ["received_read"] };
 // Above this many numbers an array is fetched layer by layer.
 const WHOLE = 32 << 20;
+// How often, and after how many milliseconds, an array is asked for again that a step was missing from.
+const TRIES = 20,
+  AGAIN = 200;
 
 export interface StepEvent {
   step: number;
@@ -37,6 +40,8 @@ export class Run {
   get id(): string {
     return this.info.id;
   }
+  is_lost = false; // it goes on, and nothing is heard of it
+
   get S(): number {
     return this.tokens ? Math.max(this.tokens.shape[0] - 1, 1) : Math.max(this.info.steps, 1);
   }
@@ -112,6 +117,7 @@ export class Run {
       .filter((token) => token >= 0 && token !== this.mask_id());
     return written
       .map((token) => this.piece(token))
+      .filter((piece) => !/^<\|[^|]*\|>$/.test(piece)) // an end that is written first is no answer
       .join("")
       .trim();
   }
@@ -187,7 +193,10 @@ export class Run {
     const L = array.shape[1],
       N = array.shape[array.shape.length - 1],
       H = array.shape.length === 4 ? array.shape[2] : 1;
-    if (step >= array.shape[0]) return null;
+    if (step >= array.shape[0]) {
+      this.fetch_longer(part, array.shape[0], then);
+      return null;
+    }
     const data = array.data as Float32Array,
       h = head >= 0 && array.shape.length === 4 ? head : 0;
     const begin = (l: number) => ((step * L + l) * H + h) * N;
@@ -204,6 +213,25 @@ export class Run {
     this.means.set(key, mean);
     return mean;
   }
+
+  // An array that was asked for before the step had come is asked for again, some times.
+  private fetch_longer(name: string, rows: number, then: () => void): void {
+    const tried = this.longer.get(name) ?? { rows, times: 0, waiting: false };
+    if (tried.rows !== rows) Object.assign(tried, { rows, times: 0 });
+    if (tried.waiting || ++tried.times > TRIES) return;
+    tried.waiting = true;
+    this.longer.set(name, tried);
+    window.setTimeout(() => {
+      void get_array(this.path(`/arrays/${name}`))
+        .catch(() => null)
+        .then((got) => {
+          tried.waiting = false;
+          if (got && got.shape[0] > (this.ready.get(name)?.shape[0] ?? 0)) this.ready.set(name, got);
+          then();
+        });
+    }, AGAIN);
+  }
+  private longer = new Map<string, { rows: number; times: number; waiting: boolean }>();
 
   // Rows that were worked out are kept up to some 64 MB.
   private make_room(): void {
@@ -278,15 +306,23 @@ export class Run {
     this.stale_anchors = false;
     if (!this.arrays.has(path)) {
       this.arrays.set(path, Promise.resolve(null));
+      const steps = this.tokens ? this.tokens.shape[0] - 1 : this.S;
       void get_json<Anchor[]>(this.path(path))
         .catch(() => [] as Anchor[])
         .then((found) => {
           this.anchors_by_rows.set(rows, found);
+          this.anchor_steps.set(rows, steps);
           then();
         });
     }
     return held ?? null;
   }
+
+  // Whether the anchors that are known were looked for when the step was there.
+  knows_anchors(rows: Rows, step: number): boolean {
+    return step < (this.anchor_steps.get(rows) ?? 0);
+  }
+  private anchor_steps = new Map<Rows, number>();
 
   // A step of a run that goes on has come. False where the sequence has grown: then all must be loaded again.
   apply(event: StepEvent): boolean {
@@ -331,14 +367,14 @@ export class Run {
     );
     await Promise.all(
       grown.map(async ([name, array]) => {
-        const part = await get_array(this.path(`/arrays/${name}?step=${step}`)).catch(() => null);
-        if (!part || !array) return;
-        if (part.shape[0] === 1 && array.shape[0] === step) {
-          const data = new Float32Array(array.data.length + part.data.length);
-          data.set(array.data as Float32Array);
-          data.set(part.data as Float32Array, array.data.length);
-          this.ready.set(name, { shape: [step + 1, ...array.shape.slice(1)], data });
-        } else if (array.shape[0] <= step) this.drop(name);
+        const part = await get_array(this.path(`/arrays/${name}?step=${step}`)).catch(() => null),
+          so_far = this.ready.get(name); // another step may have come since
+        // What does not follow on the last is fetched whole when it is looked at.
+        if (!part || !array || !so_far || part.shape[0] !== 1 || so_far.shape[0] !== step) return;
+        const data = new Float32Array(so_far.data.length + part.data.length);
+        data.set(so_far.data as Float32Array);
+        data.set(part.data as Float32Array, so_far.data.length);
+        this.ready.set(name, { shape: [step + 1, ...so_far.shape.slice(1)], data });
       }),
     );
     // What was not there yet when it was first asked for may be there now.

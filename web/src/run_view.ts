@@ -227,7 +227,7 @@ export class RunView {
 
   private show_anchors(run: Run, state: State): void {
     const anchors = run.anchors(state.rows, () => this.fresh());
-    if (!anchors) return this.anchor_card.say("Looking for anchors…");
+    if (!anchors || !run.knows_anchors(state.rows, state.step)) return this.anchor_card.clear("Looking for anchors…");
     this.anchor_card.say("");
     const item = (layer: number, position: number, text: string) => {
       const row = button(text, () => this.store.set({ layer, position, target: -1 }), { class: "link keep" });

@@ -15,7 +15,12 @@ export interface State {
   rows: Rows;
   null: Null;
   table: string;
+  filter: string; // of the table's rows
+  sort: string; // a column's name; with - before it: largest first
+  across: string; // columns of the points
+  up: string;
   collection: string;
+  ask: string; // the question whose answers are shown
 }
 
 export const initial: State = {
@@ -30,8 +35,15 @@ export const initial: State = {
   rows: "all",
   null: "uniform",
   table: "",
+  filter: "",
+  sort: "",
+  across: "",
+  up: "",
   collection: "",
+  ask: "",
 };
+// What is text, and stands in the address as it is.
+const TEXTS = ["run", "other", "table", "filter", "sort", "across", "up", "collection", "ask"] as const;
 const VIEWS: View[] = ["run", "compare", "live", "ask", "tables"];
 // -1 is written as a word where it stands for one.
 const WORDS: Partial<Record<keyof State, string>> = { layer: "mean", head: "mean", position: "none", target: "none" };
@@ -54,7 +66,7 @@ export function from_fragment(fragment: string): State {
     if (text !== null && /^\d{1,9}$/.test(text)) state[key] = Number(text);
   };
   (["step", "layer", "head", "position", "target"] as const).forEach(number);
-  for (const key of ["run", "other", "table", "collection"] as const) state[key] = parts.get(key) ?? "";
+  for (const key of TEXTS) state[key] = parts.get(key) ?? "";
   const view = parts.get("view") as View;
   if (VIEWS.includes(view)) state.view = view;
   if (parts.get("rows") === "read") state.rows = "read";

@@ -1,107 +1,60 @@
-// Tables of a study: sorted, filtered, drawn as points; a row or a point opens the run of its sample.
+// Tables and figures of a study: sorted, filtered, drawn as points; a row, a point or a sample behind one opens its run.
 import { get_json, RunSummary } from "./api";
 import { Card } from "./card";
 import { button, h, replace, select, set_choices } from "./dom";
-import { points_chart, short } from "./points_chart";
+import { Point, points_chart, short } from "./points_chart";
 import { reason } from "./run";
-import { Store } from "./state";
-
-interface TableInfo {
-  id: string;
-  title: string;
-  columns: string[];
-}
-type Cell = string | number | null;
-interface TableData {
-  columns: string[];
-  rows: Cell[][];
-  sample_column: number | null;
-}
+import { State, Store } from "./state";
+import { Behind, get_behind, get_picture, get_table, run_of, TableData, TableInfo } from "./table_data";
+import { as_number, Cell, compare_cells, filter_of, holds_numbers } from "./table_rows";
+import { plural } from "./words";
 
 const PAGE = 200,
-  POINTS = 4000;
-
-const as_number = (cell: Cell) =>
-  typeof cell === "number" ? cell : cell === null || cell.trim() === "" ? NaN : Number(cell);
-// A column is one of numbers where most of its cells that hold anything do: an answer that is a year makes none.
-function holds_numbers(rows: Cell[][], column: number): boolean {
-  const cells = rows.map((row) => row[column]).filter((cell) => cell !== null && String(cell).trim() !== "");
-  return cells.filter((cell) => Number.isFinite(as_number(cell))).length * 2 > cells.length;
-}
-export function compare_cells(a: Cell, b: Cell): number {
-  const x = as_number(a),
-    y = as_number(b);
-  if (Number.isFinite(x) && Number.isFinite(y)) return x - y;
-  if (Number.isFinite(x) !== Number.isFinite(y)) return Number.isFinite(x) ? -1 : 1;
-  return String(a ?? "").localeCompare(String(b ?? ""));
-}
-
-// Words must all occur; `column<3`, `column>=0.5` and `column=text` compare.
-export function filter_of(text: string, columns: string[]): (row: Cell[]) => boolean {
-  const tests = text
-    .trim()
-    .split(/\s+/)
-    .filter(Boolean)
-    .map((word) => {
-      const match = /^([^<>=]+)(<=|>=|<|>|=)(.+)$/.exec(word),
-        column = match ? columns.indexOf(match[1]) : -1;
-      if (!match || column < 0)
-        return (row: Cell[]) =>
-          row.some((cell) =>
-            String(cell ?? "")
-              .toLowerCase()
-              .includes(word.toLowerCase()),
-          );
-      const wanted = Number(match[3]);
-      return (row: Cell[]) => {
-        const value = as_number(row[column]);
-        switch (match[2]) {
-          case "<":
-            return value < wanted;
-          case ">":
-            return value > wanted;
-          case "<=":
-            return value <= wanted;
-          case ">=":
-            return value >= wanted;
-        }
-        return Number.isFinite(wanted) && Number.isFinite(value)
-          ? value === wanted
-          : String(row[column] ?? "").toLowerCase() === match[3].toLowerCase();
-      };
-    });
-  return (row) => tests.every((test) => test(row));
-}
+  POINTS = 4000,
+  LISTED = 60; // samples by name
+// What a figure has on its axes, where it has it.
+const UP = ["mean", "value", "y"],
+  ACROSS = ["layer", "x", "step", "column"];
 
 export class TablesView {
   readonly element: HTMLElement;
-  private chooser = select("Table", [], "", (table) => this.store.set({ table }));
+  private chooser = select("Table or figure", [], "", (table) =>
+    this.store.set({ table, filter: "", sort: "", across: "", up: "" }),
+  );
   private filter = h("input", {
     type: "search",
     class: "filter",
     "aria-label": "Filter rows",
     placeholder: "filter: words, or column>0.5",
   });
-  private x = select("Across", [], "", () => this.draw_points());
-  private y = select("Up", [], "", () => this.draw_points());
+  private x = select("Across", [], "", (across) => this.store.set({ across }));
+  private y = select("Up", [], "", (up) => this.store.set({ up }));
   private card = new Card("table", "Table", () => ({ columns: this.data?.columns ?? [], rows: this.chosen() }));
   private figure = new Card("points", "Points", () => ({ columns: this.data?.columns ?? [], rows: this.chosen() }));
+  private drawing = new Card("figure", "Figure", () => ({
+    columns: this.data?.columns ?? [],
+    rows: this.data?.rows ?? [],
+  }));
+  private samples = new Card("samples", "Samples behind it", () => ({
+    columns: ["panel", "model", "sample", "value"],
+    rows: this.behind.map((b) => [b.panel, b.model, b.sample, b.value]),
+  }));
   private data: TableData | null = null;
+  private behind: Behind[] = [];
+  private by_row = new Map<number, Behind[]>(); // of means
   private numbers: boolean[] = []; // which columns hold numbers
   private tables: TableInfo[] | null = null;
-  private sort = { column: -1, down: false };
   private shown = PAGE;
-  private held = "";
+  private held: string | null = null; // the table that is shown, as the address names it
+  private look = "";
 
   constructor(
     private store: Store,
     private runs: () => RunSummary[],
-    private open: (id: string) => void,
+    private open: (id: string, at?: Partial<State>) => void,
   ) {
-    this.filter.addEventListener("input", () => {
-      this.shown = PAGE;
-      this.draw();
-    });
+    this.filter.addEventListener("input", () => this.store.set({ filter: this.filter.value }));
+    for (const card of [this.figure, this.drawing, this.samples]) card.element.hidden = true;
     this.figure.tool(this.x, this.y);
     this.element = h(
       "div",
@@ -110,107 +63,177 @@ export class TablesView {
       h(
         "div",
         { class: "columns" },
-        h("div", { class: "left" }, this.card.element),
-        h("div", { class: "right" }, this.figure.element),
+        h("div", { class: "left" }, this.drawing.element, this.card.element),
+        h("div", { class: "right" }, this.figure.element, this.samples.element),
       ),
     );
   }
 
   update(): void {
-    const wanted = this.store.state.table;
-    if (this.tables && this.held === wanted) return;
-    void this.load(wanted);
+    const state = this.store.state,
+      look = [state.filter, state.sort, state.across, state.up, this.runs().length].join("\n");
+    if (this.held !== state.table) return void this.load(state.table);
+    if (look === this.look) return;
+    this.look = look;
+    this.shown = PAGE;
+    if (this.filter.value !== state.filter) this.filter.value = state.filter;
+    this.draw();
   }
 
   private async load(wanted: string): Promise<void> {
+    this.held = wanted;
     try {
       this.tables ??= await get_json<TableInfo[]>("/tables");
-      const id = wanted || this.tables[0]?.id || "";
-      set_choices(
-        this.chooser,
-        this.tables.map((t) => ({ value: t.id, label: t.title })),
-        id,
-      );
-      this.held = wanted;
-      if (!id)
-        return this.card.say("No tables here: give CSV files of a study or an analysis to buoy view or buoy serve.");
-      this.data = await get_json<TableData>(`/tables/${encodeURIComponent(id)}`);
-      this.sort = { column: -1, down: false };
-      this.shown = PAGE;
-      const rows = this.data.rows;
-      this.numbers = this.data.columns.map((_, i) => holds_numbers(rows, i));
-      const numeric = this.data.columns
-        .map((name, i) => ({ name, i }))
-        .filter(({ i }) => this.numbers[i]);
-      const choices = numeric.map(({ name, i }) => ({ value: String(i), label: name }));
-      set_choices(this.x, choices, choices[Math.max(choices.length - 2, 0)]?.value ?? "");
-      set_choices(this.y, choices, choices[choices.length - 1]?.value ?? "");
-      this.draw();
+      const info =
+        this.tables.find((t) => t.id === wanted) ??
+        (wanted ? null : (this.tables.find((t) => t.picture) ?? this.tables[0] ?? null));
+      this.offer(info?.id ?? "");
+      if (!info && wanted) throw new Error(`table ${wanted} is not here`);
+      if (!info)
+        return this.nothing("No tables here: give CSV files of a study or an analysis to buoy view or buoy serve.");
+      this.card.say("Loading…");
+      const [data, behind, picture] = await Promise.all([
+        get_table(info.id),
+        get_behind(info),
+        info.picture ? get_picture(info.id) : null,
+      ]);
+      if (this.held !== wanted) return; // another was chosen since
+      this.data = data;
+      this.behind = behind;
+      this.by_row.clear();
+      for (const b of behind) if (b.row !== null) this.by_row.set(b.row, [...(this.by_row.get(b.row) ?? []), b]);
+      this.numbers = data.columns.map((_, i) => holds_numbers(data.rows, i));
+      this.look = "";
+      this.show_picture(info, picture);
+      this.update();
     } catch (error) {
-      this.card.clear(reason(error));
+      this.nothing(reason(error));
     }
   }
 
-  private chosen(): Cell[][] {
-    if (!this.data) return [];
-    const rows = this.data.rows.filter(filter_of(this.filter.value, this.data.columns)),
-      { column, down } = this.sort;
-    return column < 0
-      ? rows
-      : rows
-          .map((row, i) => ({ row, i }))
-          .sort((a, b) => (down ? -1 : 1) * compare_cells(a.row[column], b.row[column]) || a.i - b.i)
-          .map(({ row }) => row);
+  private nothing(why: string): void {
+    this.data = null;
+    for (const card of [this.figure, this.drawing, this.samples]) card.element.hidden = true;
+    this.card.clear(why);
   }
 
-  private run_of(row: Cell[]): string | null {
-    const column = this.data?.sample_column ?? null;
-    if (column === null) return null;
-    const sample = String(row[column] ?? ""),
-      runs = this.runs();
-    const model = this.data ? this.data.columns.indexOf("model") : -1;
-    const fits = runs.filter((r) => r.sample === sample || r.id === sample);
-    return (fits.find((r) => model >= 0 && r.model === row[model]) ?? fits[0])?.id ?? null;
+  // Figures apart from tables.
+  private offer(id: string): void {
+    const tables = this.tables ?? [],
+      option = (t: TableInfo) => h("option", { value: t.id }, t.title.replace(/\.csv$/, "")),
+      group = (label: string, some: TableInfo[]) =>
+        some.length > 0 && h("optgroup", { label }, ...some.map((t) => option(t)));
+    replace(
+      this.chooser,
+      group(
+        "Figures",
+        tables.filter((t) => t.picture),
+      ),
+      group(
+        "Tables",
+        tables.filter((t) => !t.picture),
+      ),
+    );
+    this.chooser.value = id;
+  }
+
+  private show_picture(info: TableInfo, picture: string | null): void {
+    this.drawing.element.hidden = picture === null;
+    if (picture === null) return this.drawing.clear();
+    const bytes = new TextEncoder().encode(picture);
+    let text = "";
+    for (const byte of bytes) text += String.fromCharCode(byte);
+    // As an image nothing in it runs, and its paper stays white.
+    replace(
+      this.drawing.body,
+      h("img", {
+        class: "drawing",
+        src: `data:image/svg+xml;base64,${btoa(text)}`,
+        alt: `The figure ${info.title.replace(/\.csv$/, "")}, as in the report; its numbers stand in the table`,
+      }),
+    );
+  }
+
+  private sorting(): { column: number; down: boolean } {
+    const { sort } = this.store.state,
+      columns = this.data?.columns ?? [],
+      whole = columns.indexOf(sort);
+    return whole >= 0 ? { column: whole, down: false } : { column: columns.indexOf(sort.slice(1)), down: true };
+  }
+
+  // Rows by number, filtered and sorted.
+  private order(): number[] {
+    const data = this.data;
+    if (!data) return [];
+    const fits = filter_of(this.store.state.filter, data.columns),
+      { column, down } = this.sorting(),
+      rows = Array.from(data.rows.keys()).filter((i) => fits(data.rows[i]));
+    if (column < 0) return rows;
+    return rows.sort((a, b) => (down ? -1 : 1) * compare_cells(data.rows[a][column], data.rows[b][column]) || a - b);
+  }
+  private chosen(): Cell[][] {
+    return this.order().map((i) => (this.data as TableData).rows[i]);
+  }
+
+  private cell(row: Cell[], name: string): Cell {
+    const i = this.data?.columns.indexOf(name) ?? -1;
+    return i < 0 ? null : row[i];
+  }
+
+  // Where in the run a row of a figure is: its layer and head, or of a map over steps its step and position.
+  private place(row: Cell[]): Partial<State> {
+    const at: Partial<State> = {},
+      layer = as_number(this.cell(row, "layer")),
+      head = as_number(this.cell(row, "head")),
+      panel = /^layer (\d+)$/.exec(String(this.cell(row, "panel") ?? ""));
+    if (layer >= 0) at.layer = layer;
+    if (layer >= 0 && head >= 0) at.head = head;
+    if (panel) at.layer = Number(panel[1]);
+    if (/^drift_/.test(this.chooser.value)) {
+      const [step, position] = [as_number(this.cell(row, "row")), as_number(this.cell(row, "column"))];
+      if (step >= 0 && position >= 0) Object.assign(at, { step, position });
+    }
+    return at;
+  }
+
+  // The runs that a row comes from: of its own sample, or of those behind it.
+  private opens(i: number): (() => void) | null {
+    const data = this.data as TableData,
+      row = data.rows[i],
+      own = data.sample_column === null ? null : String(row[data.sample_column] ?? "");
+    const behind = own === null ? this.behind_row(i) : [];
+    const sample = own ?? (behind.length === 1 ? behind[0].sample : null);
+    if (sample === null) return null;
+    const run = run_of(this.runs(), sample, own === null ? behind[0].model : String(this.cell(row, "model") ?? ""));
+    return run ? () => this.open(run, this.place(row)) : null;
+  }
+  private behind_row(i: number): Behind[] {
+    if (this.by_row.size) return this.by_row.get(i) ?? [];
+    const row = (this.data as TableData).rows[i],
+      panel = String(this.cell(row, "panel") ?? this.cell(row, "group") ?? ""),
+      series = this.cell(row, "series"),
+      models = new Set(this.behind.map((b) => b.model));
+    return this.behind.filter(
+      (b) => (b.panel === "" || b.panel === panel) && (!models.has(String(series)) || b.model === series),
+    );
   }
 
   private draw(): void {
     const data = this.data;
     if (!data) return;
-    const rows = this.chosen();
+    const rows = this.order(),
+      { column, down } = this.sorting();
     const head = data.columns.map((name, i) => {
-      const here = this.sort.column === i,
-        mark = here ? (this.sort.down ? " ▼" : " ▲") : "";
+      const here = column === i,
+        mark = here ? (down ? " ▼" : " ▲") : "",
+        next = here ? (down ? "" : `-${name}`) : name;
       return h(
         "th",
-        { "aria-sort": here ? (this.sort.down ? "descending" : "ascending") : "none", scope: "col" },
-        button(
-          name + mark,
-          () => {
-            this.sort = here ? { column: this.sort.down ? -1 : i, down: !this.sort.down } : { column: i, down: false };
-            this.draw();
-          },
-          { class: "link keep" },
-        ),
+        { "aria-sort": here ? (down ? "descending" : "ascending") : "none", scope: "col" },
+        button(name + mark, () => this.store.set({ sort: next }), { class: "link keep" }),
       );
     });
-    const body = rows.slice(0, this.shown).map((row) => {
-      const run = this.run_of(row);
-      return h(
-        "tr",
-        {},
-        ...row.map((cell, i) =>
-          h(
-            "td",
-            { class: this.numbers[i] ? "n" : "" },
-            i === data.sample_column && run
-              ? button(String(cell), () => this.open(run), { class: "link keep sample", title: "Open this run" })
-              : typeof cell === "number" && !Number.isInteger(cell)
-                ? String(Number(cell.toPrecision(6)))
-                : String(cell ?? ""),
-          ),
-        ),
-      );
-    });
+    const body = rows.slice(0, this.shown).map((i) => this.line(i, data));
     this.card.say(`${rows.length} of ${data.rows.length} rows`);
     replace(
       this.card.body,
@@ -230,31 +253,140 @@ export class TablesView {
           this.draw();
         }),
     );
-    this.draw_points();
+    this.draw_points(data, rows);
+    this.draw_samples(data, rows);
   }
 
-  private draw_points(): void {
-    const data = this.data,
-      i = Number(this.x.value),
-      j = Number(this.y.value);
-    if (!data || this.numbers.filter(Boolean).length < 2)
-      return this.figure.clear("Points need two columns of numbers.");
-    const rows = this.chosen().filter(
-      (row) => Number.isFinite(as_number(row[i])) && Number.isFinite(as_number(row[j])),
+  private line(i: number, data: TableData): HTMLElement {
+    const open = data.sample_column === null ? null : this.opens(i);
+    return h(
+      "tr",
+      {},
+      ...data.rows[i].map((cell, c) =>
+        h(
+          "td",
+          { class: this.numbers[c] ? "n" : "" },
+          c === data.sample_column && open
+            ? button(String(cell), open, { class: "link keep sample", title: "Open this run" })
+            : typeof cell === "number" && !Number.isInteger(cell)
+              ? String(Number(cell.toPrecision(6)))
+              : String(cell ?? ""),
+        ),
+      ),
     );
+  }
+
+  // The columns that the points stand on: as the address says, or as the figure has them.
+  private axes(data: TableData): [number, number] | null {
+    const numeric = data.columns.map((_, i) => i).filter((i) => this.numbers[i]);
+    if (numeric.length < 2) return null;
+    const { across, up } = this.store.state,
+      varies = (i: number) => new Set(data.rows.map((row) => row[i])).size > 1,
+      named = (name: string, likely: string[], fallback: number) => {
+        const asked = data.columns.indexOf(name);
+        if (asked >= 0 && this.numbers[asked]) return asked;
+        return numeric.find((i) => likely.includes(data.columns[i]) && varies(i)) ?? fallback;
+      };
+    const choices = numeric.map((i) => ({ value: data.columns[i], label: data.columns[i] })),
+      y = named(up, UP, numeric[numeric.length - 1]),
+      others = numeric.filter((i) => i !== y),
+      found: [number, number] = [named(across, ACROSS, others[others.length - 1]), y];
+    set_choices(this.x, choices, data.columns[found[0]]);
+    set_choices(this.y, choices, data.columns[found[1]]);
+    return found;
+  }
+
+  private draw_points(data: TableData, order: number[]): void {
+    const axes = this.axes(data);
+    this.figure.element.hidden = axes === null;
+    if (axes === null) return;
+    const [x, y] = axes,
+      rows = order.filter((i) => axes.every((a) => Number.isFinite(as_number(data.rows[i][a]))));
     if (!rows.length) return this.figure.clear("No row has both numbers.");
-    const points = rows.slice(0, POINTS).map((row) => {
-      const run = this.run_of(row),
-        [x, y] = [as_number(row[i]), as_number(row[j])],
-        sample = data.sample_column === null ? "" : `${String(row[data.sample_column])}: `,
-        words = `${sample}${data.columns[i]} ${short(x)}, ${data.columns[j]} ${short(y)}${run ? " – click: its run" : ""}`;
-      return { x, y, words, open: run ? () => this.open(run) : null };
+    const names = Array.from(new Set(data.rows.map((row) => this.series_of(row)))),
+      says = (i: number, v: number) => `${data.columns[x]} ${short(as_number(data.rows[i][x]))}, ${data.columns[y]} ${short(v)}`;
+    const points: Point[] = rows.slice(0, POINTS).map((i) => {
+      const open = this.opens(i),
+        row = data.rows[i],
+        sample = data.sample_column === null ? this.series_of(row) : String(row[data.sample_column]),
+        value = as_number(row[y]);
+      return {
+        x: as_number(row[x]),
+        y: value,
+        words: `${sample ? `${sample}: ` : ""}${says(i, value)}${open ? " – click: its run" : ""}`,
+        series: names.indexOf(this.series_of(row)),
+        open,
+      };
     });
-    this.figure.say(rows.length > POINTS ? `The first ${POINTS} of ${rows.length} points.` : "");
+    const seen = new Set(rows),
+      each = data.columns[y] === "mean" ? this.behind.filter((b) => b.row !== null && seen.has(b.row)) : [];
+    for (const b of each.slice(0, POINTS)) {
+      const row = data.rows[b.row as number],
+        run = run_of(this.runs(), b.sample, b.model);
+      points.push({
+        x: as_number(row[x]),
+        y: b.value,
+        words: `${b.model}, ${b.sample}: ${says(b.row as number, b.value)}${run ? " – click: its run" : ""}`,
+        series: names.indexOf(this.series_of(row)),
+        small: true,
+        open: run ? () => this.open(run, this.place(row)) : null,
+      });
+    }
+    const most = Math.max(rows.length, each.length);
+    this.figure.say(most > POINTS ? `The first ${POINTS} of ${most} points: filter for the others.` : "");
     replace(
       this.figure.body,
-      points_chart(points, data.columns[i], data.columns[j]),
-      h("p", { class: "soft" }, "A point is a row; click it for the run of its sample, where there is one."),
+      points_chart(points, data.columns[x], data.columns[y]),
+      names.length > 1 &&
+        names.length <= 6 &&
+        h("ul", { class: "key" }, ...names.map((name, i) => h("li", {}, h("i", { class: `series${i}` }), name))),
+      h(
+        "p",
+        { class: "soft" },
+        each.length
+          ? "A large point is a row, small ones are the samples behind it: click one for its run."
+          : "A point is a row; click it for the run of its sample, where there is one.",
+      ),
+    );
+  }
+  private series_of(row: Cell[]): string {
+    return String(this.cell(row, "model") ?? this.cell(row, "series") ?? "");
+  }
+
+  // Whose runs a figure was made of, by name: for the keyboard, and for maps.
+  private draw_samples(data: TableData, order: number[]): void {
+    this.samples.element.hidden = !this.behind.length;
+    if (!this.behind.length) return;
+    const few = order.length < data.rows.length && order.length < 400,
+      list = few ? order.flatMap((i) => this.behind_row(i)) : this.behind,
+      unique = new Map(list.map((b) => [`${b.model}\n${b.sample}`, b]));
+    const found = Array.from(unique.values(), (b) => ({ ...b, run: run_of(this.runs(), b.sample, b.model) })),
+      missing = found.filter((f) => !f.run).length;
+    this.samples.say("");
+    replace(
+      this.samples.body,
+      h(
+        "p",
+        { class: "soft" },
+        `${plural(found.length, "run", "runs")}${few ? " behind the rows that are shown" : ""}${missing ? `; of ${missing} the trace is not here (buoy study --keep-traces, then buoy view study/traces --tables study)` : ""}.`,
+      ),
+      h(
+        "ul",
+        { class: "sample-list" },
+        ...found
+          .slice(0, LISTED)
+          .map((f) =>
+            h(
+              "li",
+              {},
+              f.run
+                ? button(f.sample, () => this.open(f.run as string), { class: "link keep sample" })
+                : h("span", { class: "soft" }, f.sample),
+              h("small", { class: "soft" }, ` ${f.model}`),
+            ),
+          ),
+      ),
+      found.length > LISTED && h("p", { class: "soft" }, `… and ${found.length - LISTED} more: filter the rows.`),
     );
   }
 }

@@ -94,16 +94,17 @@ function nested(element: SVGElement, at: Origin): string {
   return new XMLSerializer().serializeToString(copy) + "\n";
 }
 
-function picture(canvas: HTMLCanvasElement, at: Origin): string {
-  const r = canvas.getBoundingClientRect();
-  return `<image x="${round(r.x - at.x)}" y="${round(r.y - at.y)}" width="${round(r.width)}" height="${round(r.height)}" preserveAspectRatio="none" href="${canvas.toDataURL("image/png")}"/>\n`;
+function picture(element: Element, source: string, at: Origin): string {
+  const r = element.getBoundingClientRect();
+  return `<image x="${round(r.x - at.x)}" y="${round(r.y - at.y)}" width="${round(r.width)}" height="${round(r.height)}" preserveAspectRatio="none" href="${escape(source)}"/>\n`;
 }
 
 function draw(node: Node, at: Origin): string {
   if (node instanceof Text) return node.parentElement ? lines(node, getComputedStyle(node.parentElement), at) : "";
   if (!(node instanceof Element)) return "";
   if (node.matches(".no-export, [hidden], button:not(.keep), select, input, textarea, summary")) return "";
-  if (node instanceof HTMLCanvasElement) return picture(node, at);
+  if (node instanceof HTMLCanvasElement) return picture(node, node.toDataURL("image/png"), at);
+  if (node instanceof HTMLImageElement) return picture(node, node.src, at);
   if (node instanceof SVGElement) return nested(node, at);
   const style = getComputedStyle(node);
   if (style.display === "none" || style.visibility === "hidden") return "";

@@ -10,7 +10,15 @@ import { State, Store } from "./state";
 import { color } from "./theme";
 import { head_name, layer_name, percent, quoted, times, visible } from "./words";
 
-const TOP = 10;
+const TOP = 10,
+  ASKING = "Asking the model…";
+
+interface Grid {
+  value: (layer: number, head: number) => number;
+  paint: (value: number) => number;
+  what: string;
+  problem: string; // why there is none
+}
 
 // Answers of the server by what was asked; a newer question makes the older one's answer worthless, not wrong.
 class Asked<T> {
@@ -135,18 +143,15 @@ export class TokenPanel {
   }
 
   // With a target: attention from the token to it. Without: what the token receives ÷ null, where single heads were recorded.
-  private grid_values(
-    run: Run,
-    state: State,
-  ): { value: (l: number, h: number) => number; paint: (v: number) => number; what: string; problem: string } {
-    const none = { value: () => NaN, paint: () => 0, what: "", problem: "" };
+  private grid_values(run: Run, state: State): Grid {
+    const none: Grid = { value: () => NaN, paint: () => 0, what: "", problem: "" };
     if (state.target >= 0) {
       const why = this.no_model(run, state);
       if (why) return { ...none, problem: why };
       const answer = this.grid_answers.get(
         `${run_path(run.id)}/grid?step=${state.step}&position=${state.position}&target=${state.target}`,
       );
-      if (answer === null) return { ...none, problem: "Asking the model…" };
+      if (answer === null) return { ...none, problem: ASKING };
       if (answer instanceof Error) return { ...none, problem: answer.message };
       const most = Math.max(...Array.from(answer.data), 1e-9),
         H = answer.shape[1];
@@ -157,26 +162,49 @@ export class TokenPanel {
         what: `attention from ${state.position} to ${state.target} ${quoted(run.piece(run.info.tokens[state.target]))}; in %, darkest ${percent(most)}`,
       };
     }
-    if (!run.has("received_heads"))
-      return {
-        ...none,
-        problem:
-          "Single heads were not recorded (--per-head). Shift-click a second token for the attention between the two.",
-      };
+    if (!run.has("received_heads")) return this.asked_grid(run, state, none);
     const again = () => this.store.tell();
     return {
       value: (l, i) => run.lift(state.step, run.info.layers[l], i, "all", state.null, again)?.[state.position] ?? NaN,
       paint: lift_color,
       problem: "",
-      what: `what ${quoted(run.piece(run.info.tokens[state.position]))} receives ${state.null === "none" ? "× N" : "÷ null"}, all rows. Shift-click another token: attention between the two.`,
+      what: this.receives(run, state),
     };
+  }
+
+  // Where single heads were not recorded the model says what the token receives in each.
+  private asked_grid(run: Run, state: State, none: Grid): Grid {
+    const why = this.no_model(run, state);
+    if (why) return { ...none, problem: `Single heads were not recorded (--per-head). ${why}` };
+    const at = (step: number) =>
+      this.grid_answers.get(`${run_path(run.id)}/grid?step=${step}&position=${state.position}`);
+    const answer = at(state.step),
+      first = state.null === "first" ? at(0) : answer;
+    if (answer === null || first === null) return { ...none, problem: ASKING };
+    if (answer instanceof Error) return { ...none, problem: answer.message };
+    if (first instanceof Error) return { ...none, problem: first.message };
+    const H = answer.shape[1],
+      uniform =
+        state.null === "none"
+          ? 1 / run.length_at(state.step)
+          : (run.null_row(state.step, -1, -1, "all", "uniform", () => this.store.tell())?.[state.position] ?? NaN);
+    return {
+      value: (l, i) => answer.data[l * H + i] / (state.null === "first" ? first.data[l * H + i] : uniform),
+      paint: lift_color,
+      problem: "",
+      what: `${this.receives(run, state)} Computed by the model, since single heads were not recorded.`,
+    };
+  }
+
+  private receives(run: Run, state: State): string {
+    return `what ${quoted(run.piece(run.info.tokens[state.position]))} receives ${state.null === "none" ? "× N" : "÷ null"}, all rows. Shift-click another token: attention between the two.`;
   }
 
   private show_grid(run: Run, state: State): void {
     const { value, paint, what, problem } = this.grid_values(run, state),
       shares = state.target >= 0;
     this.grid.say(problem);
-    if (problem === "Asking the model…" && this.grid.body.childElementCount) return; // the last answer stays until the next
+    if (problem === ASKING && this.grid.body.childElementCount) return; // the last answer stays until the next
     if (problem) return replace(this.grid.body);
     const chart = grid_chart(
       {
@@ -231,7 +259,7 @@ export class TokenPanel {
     if (reason) return this.rows.clear(reason);
     const { row, column, layer } = this.asked_rows(run, state);
     if (row === null || column === null) {
-      this.rows.say("Asking the model…");
+      this.rows.say(ASKING);
       return;
     }
     if (row instanceof Error || column instanceof Error)
@@ -332,7 +360,7 @@ export class TokenPanel {
     const reason = this.no_model(run, state);
     if (reason) return this.candidates.clear(reason);
     const answer = this.asked_candidates(run, state);
-    if (answer === null) return this.candidates.say("Asking the model…");
+    if (answer === null) return this.candidates.say(ASKING);
     if (answer instanceof Error) return this.candidates.clear(answer.message);
     this.candidates.say("");
     const written = run.info.tokens[state.position];

@@ -1,65 +1,105 @@
-// A guided walk through the run view: what floats, in a minute. Can be left at any time.
+// A guided walk: what floats, in a minute, on two models of each kind. Can be left at any time.
 import { button, h, replace } from "./dom";
+import { reason, Run } from "./run";
 import { Store } from "./state";
+import { Facts, find_facts, name_of, says_where } from "./tour_facts";
 
 interface Stop {
   at: string; // what it points at
   title: string;
-  text: string;
-  go?: (store: Store, last: number) => void;
+  text: (facts: Facts) => string;
+  go?: (facts: Facts, store: Store) => void;
+  when?: (facts: Facts) => boolean;
 }
+
+const run_view = (facts: Facts) => ({ view: "run" as const, run: facts.masked.id, position: -1, target: -1, head: -1 });
 
 const STOPS: Stop[] = [
   {
-    at: ".run-head",
-    title: "A model answers",
-    text: "This is one run of a language model. A masked model starts with an answer made of masks and fills them in over several steps; an autoregressive one appends token after token.",
-    go: (s) => s.set({ view: "run", step: 0 }),
-  },
-  {
-    at: ".controls",
-    title: "Time",
-    text: "Move the step with the slider, the arrow keys or Play. Everything on the page follows, and the address in the browser always holds what you see.",
-    go: (s, last) => s.set({ step: Math.floor(last / 2) }),
+    at: ".card.text",
+    title: "Masks become words",
+    text: ({ masked }) =>
+      masked.mask_id() === null
+        ? `${masked.info.model} answers a question by appending token after token, in ${masked.S} steps.`
+        : `${masked.info.model} answers a question. Its answer begins as masks, the dashed boxes, with its best guesses in italics. In ${masked.S} steps it writes them, in whatever order it is surest.`,
+    go: (facts, store) => store.set({ ...run_view(facts), step: 0, layer: -1 }),
   },
   {
     at: ".card.text",
     title: "Who is looked at",
-    text: "Orange tokens receive more attention than they would if attention were spread evenly; blue ones less. Boxes are masks, underlined tokens are being written at this step.",
+    text: ({ masked, step, first }) =>
+      `Orange tokens receive more attention than if all were looked at evenly, blue ones less. A few receive many times that share: anchors, outlined.${first ? ` In layer ${first.layer} the strongest is ${name_of(masked, step, first)}.` : ""}`,
+    go: (facts, store) => store.set({ step: facts.step, layer: facts.first?.layer ?? -1 }),
   },
   {
-    at: ".card.anchors",
+    at: ".card.text",
     title: "What floats",
-    text: "A few tokens receive many times their share: anchors, outlined in the text. Where they stand in other layers, or at other steps, they float; where it is always the same token, often the first, it is a sink. The words here count which it is.",
-    go: (s) => s.set({ layer: 4 }),
+    text: ({ masked, step, then }) =>
+      `Now layer ${then?.layer}: here the strongest is ${then ? name_of(masked, step, then) : "another"}. ${says_where(masked, step)} Try the keys [ and ], or Layer above.`,
+    when: ({ then }) => then !== null,
+    go: (facts, store) => store.set({ step: facts.step, layer: facts.then?.layer ?? -1 }),
+  },
+  {
+    at: ".pair > .stack:last-child",
+    title: "What stays",
+    text: ({ causal }) =>
+      causal
+        ? `The same question to ${causal.info.model}, which writes from left to right. ${says_where(causal, causal.S - 1)} Both runs are moved together.`
+        : "",
+    when: ({ causal }) => causal !== null,
+    go: ({ masked, causal, sink }, store) =>
+      store.set({
+        view: "compare",
+        run: masked.id,
+        other: causal?.id ?? "",
+        step: masked.S - 1,
+        layer: sink?.layer ?? -1,
+        head: -1,
+      }),
   },
   {
     at: ".card.map",
     title: "All steps at once",
-    text: "Each row is a step, each column a token. A mark that runs straight down is an anchor that stays; one that begins or ends has floated. Change the layer with [ and ].",
+    text: () =>
+      "Each row is a step, each column a token. A mark that runs straight down is an anchor that stays; one that begins or ends came or went. Move through time with the slider, the arrow keys or Play.",
+    go: (facts, store) => store.set({ ...run_view(facts), step: facts.step, layer: facts.then?.layer ?? -1 }),
   },
   {
     at: ".card.grid",
     title: "Look closer",
-    text: "Click any token: the grid shows every layer and head, and below it what the token attends to and who attends to it, recomputed exactly.",
-    go: (s) => s.state.position < 0 && s.set({ position: 0 }),
+    text: () =>
+      "Click any token: the grid shows what it receives in every layer and head, the lists below what it attends to and who attends to it, computed exactly.",
+    go: (facts, store) => store.set({ position: (facts.then ?? facts.first)?.position ?? 0 }),
   },
   {
     at: ".card.fork",
     title: "Touch it",
-    text: "With a model at hand you can hide a key, cut a head or force a token, and let the run branch: both branches then stand side by side. Press ? for all keys. That is all.",
+    text: () =>
+      "Hide a token, cut a head, pin the anchors or force a word, and let the run branch: both branches then stand side by side. The address holds what you see; ? shows all keys. That is all.",
   },
 ];
+
+// Who gives the tour its runs: two that are there, or two that it makes.
+export interface Guide {
+  // What is there to be shown; null: nothing yet.
+  found(): { masked: string; causal: string } | null;
+  // Runs the example; nothing can be run: null.
+  models(): string[];
+  make(): Promise<void>;
+  load(id: string): Promise<Run>;
+}
 
 export class Tour {
   private box = h("aside", { class: "tour", role: "dialog", "aria-label": "Guided tour", hidden: true });
   private at = 0;
+  private stops: Stop[] = [];
+  private facts: Facts | null = null;
   private lit: Element | null = null;
   onend: () => void = () => {};
 
   constructor(
     private store: Store,
-    private steps: () => number,
+    private guide: Guide,
   ) {
     document.body.append(this.box);
   }
@@ -68,43 +108,100 @@ export class Tour {
   }
 
   start(): void {
+    if (this.guide.found()) void this.begin();
+    else this.welcome();
+  }
+
+  private say(count: string, title: string, text: string, ...buttons: (HTMLElement | false)[]): void {
+    this.box.hidden = false;
+    replace(
+      this.box,
+      h("small", { class: "soft" }, count),
+      h("h2", {}, title),
+      h("p", { "aria-live": "polite" }, text),
+      h("div", { class: "row" }, ...buttons),
+    );
+    this.box.querySelector("button")?.focus({ preventScroll: true });
+  }
+  private skip = (label = "Skip the tour") => button(label, () => this.end(), { class: "skip-tour" });
+
+  private welcome(): void {
+    const models = this.guide.models(),
+      title = "What floats?";
+    if (!models.length)
+      return this.say("", title, "There is no run to show yet, and no model to make one.", this.skip("Close"));
+    this.say(
+      "a minute",
+      title,
+      `Language models look at a few tokens far more than at all others. In models that fill in masks these tokens are not always the same: they float. See it on a question about a town that does not exist, put to ${models.join(" and ")}.`,
+      button("Show me", () => void this.make(), { class: "primary" }),
+      this.skip(),
+    );
+  }
+
+  private async make(): Promise<void> {
+    this.say("a minute", "What floats?", `Running ${this.guide.models().join(" and ")} …`, this.skip());
+    try {
+      await this.guide.make();
+      if (this.running) await this.begin();
+    } catch (error) {
+      this.say("", "What floats?", `The example could not be run: ${reason(error)}`, this.skip("Close"));
+    }
+  }
+
+  private async begin(): Promise<void> {
+    const found = this.guide.found();
+    if (!found) return this.welcome();
+    try {
+      const causal = found.causal ? await this.guide.load(found.causal) : null;
+      this.facts = await find_facts(await this.guide.load(found.masked), causal);
+    } catch (error) {
+      return this.say("", "The tour", reason(error), this.skip("Close"));
+    }
+    const facts = this.facts;
+    this.stops = STOPS.filter((stop) => !stop.when || stop.when(facts));
     this.at = 0;
     this.show();
   }
 
   private show(): void {
-    const stop = STOPS[this.at];
-    stop.go?.(this.store, this.steps() - 1);
+    const facts = this.facts,
+      stop = this.stops[this.at];
+    if (!facts) return;
+    stop.go?.(facts, this.store);
     this.lit?.classList.remove("lit");
-    // The state changes on the next frame, and panels with it.
+    this.point_at(stop.at, 40);
+    const last = this.at === this.stops.length - 1;
+    this.say(
+      `${this.at + 1} of ${this.stops.length}`,
+      stop.title,
+      stop.text(facts),
+      button(last ? "Done" : "Next", () => (last ? this.end() : this.move(1)), { class: "primary" }),
+      this.at > 0 && button("Back", () => this.move(-1)),
+      !last && this.skip(),
+    );
+  }
+
+  // The state changes on the next frame, and panels with it; another run's come when it is loaded.
+  private point_at(selector: string, tries: number): void {
     requestAnimationFrame(() =>
       requestAnimationFrame(() => {
-        this.lit = document.querySelector(stop.at);
-        this.lit?.classList.add("lit");
-        this.lit?.scrollIntoView({ block: "center" });
+        if (!this.running || this.stops[this.at]?.at !== selector) return;
+        const found = document.querySelector(selector);
+        if (!found && tries > 0) {
+          window.setTimeout(() => this.point_at(selector, tries - 1), 50);
+          return;
+        }
+        this.lit = found;
+        found?.classList.add("lit");
+        const high = (found?.getBoundingClientRect().height ?? 0) > window.innerHeight / 2;
+        found?.scrollIntoView({ block: high || window.innerWidth < 600 ? "start" : "center" });
       }),
     );
-    this.box.hidden = false;
-    const last = this.at === STOPS.length - 1;
-    const next = button(last ? "Done" : "Next", () => (last ? this.end() : this.move(1)), { class: "primary" });
-    replace(
-      this.box,
-      h("small", { class: "soft" }, `${this.at + 1} of ${STOPS.length}`),
-      h("h2", {}, stop.title),
-      h("p", {}, stop.text),
-      h(
-        "div",
-        { class: "row" },
-        next,
-        this.at > 0 && button("Back", () => this.move(-1)),
-        !last && button("Skip the tour", () => this.end(), { class: "skip-tour" }),
-      ),
-    );
-    next.focus({ preventScroll: true });
   }
 
   move(by: number): void {
-    this.at = Math.max(0, Math.min(STOPS.length - 1, this.at + by));
+    this.at = Math.max(0, Math.min(this.stops.length - 1, this.at + by));
     this.show();
   }
 

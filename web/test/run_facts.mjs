@@ -90,7 +90,7 @@ export const run_facts = {
     await page.evaluate(`location.hash = "#view=run&run=planted&step=2&layer=1"`);
     await page.until(`${$(".scrubber")}.value === "2"`, "the step of the new address");
     await page.evaluate(
-      `Array.from(document.querySelectorAll("nav button")).find(b => b.textContent === "Tables").click()`,
+      `Array.from(document.querySelectorAll("nav button")).find(b => b.textContent === "Study").click()`,
     );
     await page.until(`${$(".tables-view")} !== null`, "another view");
     await page.evaluate("history.back()");

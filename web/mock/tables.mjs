@@ -1,0 +1,35 @@
+// Tables of the mock server: one of samples, and a figure of means with the samples behind its points.
+const DRIFT = {
+  columns: ["sample", "layer", "turnover"],
+  rows: Array.from({ length: 300 }, (_, i) => [["planted", "wide"][i % 2], i % 12, Number(((i * 37) % 100) / 100)]),
+  sample_column: 0,
+};
+// Means of two samples a layer: of value layer and layer + 1 … the mean lies between them.
+const MEANS = {
+  columns: ["model", "data", "task", "quantity", "layer", "head", "part", "n", "mean"],
+  rows: Array.from({ length: 4 }, (_, layer) => ["planted", "*", "*", "turnover", layer, -1, "all", 2, layer + 0.5]),
+  sample_column: null,
+};
+const BEHIND = {
+  columns: ["row", "model", "sample", "value"],
+  rows: Array.from({ length: 8 }, (_, i) => [i >> 1, "planted", i % 2 ? "absent" : "planted", (i >> 1) + (i % 2)]),
+};
+const PICTURE = `<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="teal"/><script>window.broken = 2</script></svg>`;
+
+const TABLES = { drift: DRIFT, turnover: MEANS };
+
+// What is asked of a table; nothing where it is something else.
+export function get_table(path) {
+  if (path === "/tables")
+    return Object.entries(TABLES).map(([id, { columns, rows }]) => ({
+      id,
+      title: id === "drift" ? "Drift <b>by</b> sample" : `${id}.csv`,
+      columns,
+      rows: rows.length,
+      picture: id === "turnover",
+      samples: id === "turnover",
+    }));
+  if (path === "/tables/turnover/samples") return BEHIND;
+  if (path === "/tables/turnover/picture") return PICTURE;
+  return TABLES[path.slice("/tables/".length)];
+}
