@@ -40,7 +40,8 @@ def main():
     config = dict(model_type="llada", architectures=["LLaDAModelLM"], d_model=a.width, n_layers=a.layers,
                   n_heads=a.heads, n_kv_heads=a.heads, mlp_hidden_size=a.mlp, vocab_size=a.vocabulary,
                   embedding_size=a.vocabulary, max_sequence_length=a.context, mask_token_id=a.vocabulary - 1,
-                  eos_token_id=1, rms_norm_eps=1e-5, rope_theta=500000.0, weight_tying=False, torch_dtype=a.dtype)
+                  eos_token_id=1, rms_norm_eps=1e-5, rope_theta=500000.0, weight_tying=False, torch_dtype=a.dtype,
+                  rope=True, block_type="llama", layer_norm_type="rms", activation_type="silu")
     (out / "config.json").write_text(json.dumps(config, indent=1))
     header, offset, width = {}, 0, 4 if a.dtype == "float32" else 2
     for name, shape in tensors(a):

@@ -20,7 +20,7 @@ Series front_of(std::vector<Place> places) {
     return std::ranges::any_of(all, [&](const Place& other) { return beats(other, p); });
   });
   std::ranges::sort(places, {}, &Place::x);
-  Series line{.name = "", .x = {}, .y = {}};
+  Series line{.name = "front", .x = {}, .y = {}};
   for (const Place& p : places) {
     line.x.push_back(p.x);
     line.y.push_back(p.y);

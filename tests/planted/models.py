@@ -248,7 +248,8 @@ def config_json(family):
     if family == "llada":
         return shared | {"mask_token_id": MASK, "d_model": WIDTH, "n_layers": LAYERS, "n_heads": HEADS, "n_kv_heads": HEADS,
                          "mlp_hidden_size": 2, "max_sequence_length": 1024, "embedding_size": len(WORDS),
-                         "weight_tying": False}
+                         "weight_tying": False, "rope": True, "block_type": "llama", "layer_norm_type": "rms",
+                         "activation_type": "silu"}
     return shared | {"hidden_size": WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
                      "num_key_value_heads": HEADS, "intermediate_size": 2, "max_position_embeddings": 1024,
                      "tie_word_embeddings": False}
