@@ -114,6 +114,12 @@ expect 2 '--date has no effect: the chat template does not ask' generate -p x --
 expect 2 'date has no effect: no chat template that is used asks for it' eval -m mini-arm --limit 1 --date 2024-01-01 -o "$work/none"
 expect 2 'date has no effect' trace -m mini-arm -p x --date 2024-01-01 -o "$work/none.npz"
 
+expect 2 '--limit has no effect without --data' trace -m mini-arm -p x --limit 1 -o "$work/none.npz"
+expect 2 '--twin-seed has no effect with --quick or --only' study --quick --twin-seed 2 -o "$work/none"
+expect 2 '--twins has no effect with --quick or --only' study --only drift --twins 1 -o "$work/none"
+expect 2 '--list runs nothing' stress irrelevant --list
+expect 2 '--list runs nothing' intervene mask-bos --list
+
 # Standard output that is closed: said, and nothing is printed into a file of the run.
 one=(eval -m mini-arm --data "$source/data/micro_test.jsonl" --limit 1 --passages 1 --gen-length 2)
 count=$((count + 1))

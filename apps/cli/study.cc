@@ -158,6 +158,12 @@ void add_study(Command& command) {
       "  buoy study --model /models/LLaDA-8B-Instruct --model /models/Llama-3.1-8B-Instruct --data nq.jsonl "
       "--limit 100 -o nq\n");
   verb.runs([options, verb] {
+    const bool analyses_alone = options->quick || !options->analysis.only.empty();
+    for (const char* flag : {"--twins", "--twin-seed"}) {
+      if (analyses_alone && verb.given(flag)) fail_usage("{} has no effect with --quick or --only", flag);
+    }
+    if (options->twins == 0 && verb.given("--twin-seed"))
+      fail_usage("--twin-seed has no effect with --twins 0");
     if (!options->kinds.empty() && !verb.given("--model")) options->run.models.clear();
     add_models_of_kinds(options->run.models, parse_kinds(options->kinds));
     on_ranks(options->run.ranks, [&](Ranks& ranks, RunObserver& observer) {

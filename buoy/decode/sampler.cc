@@ -224,8 +224,8 @@ void check_watchable(const SamplerSettings& s, const ModelConfig& config, std::s
 }
 
 void check_settings(const SamplerSettings& settings, const ModelConfig& config) {
-  // Before anything is added to it or allocated for it.
-  if (settings.gen_length > config.context) {
+  // Before anything is added to it or allocated for it. A config that was not read has no context.
+  if (config.context > 0 && settings.gen_length > config.context) {
     fail_usage("gen_length is {}, more than the model's context of {}", settings.gen_length, config.context);
   }
   switch (config.family->sampler) {
