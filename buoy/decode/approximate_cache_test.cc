@@ -202,6 +202,7 @@ TEST(ApproximateCaches, AreRefusedBesideWhatTheyCannotDo) {
   ModelConfig llada, dream;
   llada.family = find_family("llada");
   dream.family = find_family("Dream");
+  llada.context = dream.context = 64;
   SamplerSettings settings{.gen_length = 8};
   settings.cache = CacheKind::kDual;
   EXPECT_NO_THROW(check_settings(settings, llada));

@@ -12,6 +12,7 @@ namespace {
 ModelConfig config_of(std::string_view model_type) {
   ModelConfig config;
   config.family = find_family(model_type);
+  config.context = 64;
   return config;
 }
 
