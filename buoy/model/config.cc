@@ -143,7 +143,7 @@ void read_rope(const JsonObject& config, ModelConfig& model) {
     }
   }
   // Below 1 frequencies grow without end, far above they are 0 in float32.
-  constexpr double kMostTheta = 1e30;
+  constexpr double kMostTheta = 1e37;
   if (!(model.rope_theta >= 1 && model.rope_theta <= kMostTheta)) {
     fail("{}: \"rope_theta\" is {}, expected 1 to {}", config.place(), model.rope_theta, kMostTheta);
   }
