@@ -80,7 +80,7 @@ void add_intervene(Command& command) {
       "  buoy intervene mask-anchors=1,5,10 --model mini-mdm --at-layers 0-3 --steps 16 -o shallow\n"
       "  buoy intervene cut-heads=4,8 --limit 50 --rank-items 20 -o heads\n");
   verb.runs([=] {
-    if (*list && !options->interventions.empty())
+    if (*list && verb.given("interventions"))
       fail_usage("--list runs nothing: it has no use for interventions");
     if (*list) return list_interventions();
     if (*no_trace && !analysis->given().empty()) {

@@ -76,7 +76,7 @@ void add_stress(Command& command) {
       "  buoy stress irrelevant=0,0.5,0.9 --intervene pin-anchors=steps --model mini-mdm -o pinned\n"
       "  buoy stress steps block-length trailing-masks --model mini-mdm -o generation\n");
   verb.runs([=] {
-    if (*list && !options->stressors.empty()) fail_usage("--list runs nothing: it has no use for stressors");
+    if (*list && verb.given("stressors")) fail_usage("--list runs nothing: it has no use for stressors");
     if (*list) return list_stressors();
     on_ranks(options->run.ranks, [&](Ranks& ranks, RunObserver& observer) {
       const StressRunSettings settings{.run = options->run.settings(),

@@ -380,6 +380,7 @@ std::vector<GoldenCheck> check_golden(const Model& model, const NpzArrays& golde
       fail("{}: array {} is not one that verify knows for {}", place, quote(name), config.family->name);
     }
   }
+  if (run.checks.empty()) fail("{}: holds nothing to compare {} with", place, config.family->name);
   run.checks.insert(run.checks.end(), others.begin(), others.end());
   return std::move(run.checks);
 }

@@ -110,8 +110,14 @@ TEST_F(GoldenOrder, IdsThatOnlyLookAlikeInFewerBitsAreRefusedAndForeignNamesQuot
   EXPECT_NE(message().find(fmt::format("\"input_ids\" holds {}, which is no id", ids[1])), std::string::npos)
       << message();
   golden_ = read_npz(model / "golden.npz");
-  golden_["new\nline"] = golden_.at("input_ids");
+  golden_["new\nline"] = golden_.at("input_ids");  // one that no one knows
   EXPECT_NE(message().find("array \"new\\nline\" is not one"), std::string::npos) << message();
+}
+
+TEST_F(GoldenOrder, AFileThatComparesNothingProvesNothing) {
+  const std::filesystem::path model = source_path("tests/goldens/llada");
+  golden_["input_ids"] = NpyArray::of(std::vector<Index>{1, 2}, {2});
+  EXPECT_THROW(check(model), Error);
 }
 
 TEST_F(GoldenOrder, OfAnotherLengthOrTypeIsAnError) {
