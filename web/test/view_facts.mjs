@@ -63,12 +63,16 @@ export const view_facts = {
       await page.type("textarea[aria-label=Prompt]", "The town of");
       await page.evaluate(`${$("input[aria-label=Steps]")}.value = "48"`);
       await page.click(".live-view button.primary");
-      await page.until(`/[5-9] steps so far/.test(${$(".live-bar")}.textContent)`, "some steps");
+      const coloured = `document.querySelectorAll(".card.text .t.c16, .card.text .t.c15").length > 10`,
+        so_far = `Number(/(\\d+) steps so far/.exec(${$(".live-bar")}.textContent)[1])`;
+      await page.until(coloured, "colours of a step whose attention was there when all was asked for");
+      const then = await page.evaluate(so_far);
+      await page.until(`${so_far} > ${then + 2}`, "steps after it");
       await page.evaluate(
         `Array.from(document.querySelectorAll(".live-bar button")).find(b => b.textContent === "Stop").click()`,
       );
       await page.until(`/Stopped/.test(${$(".live-bar")}.textContent)`, "stopped");
-      await page.until(`document.querySelectorAll(".card.text .t.c16, .card.text .t.c15").length > 10`, "the colours");
+      await page.until(coloured, "the colours of the last step");
       page.complaints = page.complaints.filter((line) => !line.includes("404"));
     } finally {
       mock.array = array;
