@@ -20,7 +20,7 @@ Series front_of(std::vector<Place> places) {
     return std::ranges::any_of(all, [&](const Place& other) { return beats(other, p); });
   });
   std::ranges::sort(places, {}, &Place::x);
-  Series line{.name = "front", .x = {}, .y = {}};
+  Series line{.name = "", .x = {}, .y = {}};
   for (const Place& p : places) {
     line.x.push_back(p.x);
     line.y.push_back(p.y);
@@ -72,7 +72,7 @@ CurvePanel pareto_panel(const ParetoAxis& axis, const std::vector<ParetoPoint>& 
   for (const ParetoPoint& p : points) places.push_back({p.speed.mean, p.closeness.mean});
   panel.series.push_back(front_of(std::move(places)));
   for (const ParetoPoint& p : points) add_point(panel, axis, p);
-  panel.series.push_back({.name = "exact", .x = {1}, .y = {axis.exact}, .markers = Markers::kDots});
+  panel.series.push_back({.name = "", .x = {1}, .y = {axis.exact}, .markers = Markers::kDots});
   set_own_range(panel, axis.exact);
   // So that a dot at the limit is whole; no tick stands beyond it.
   if (axis.most) panel.y_range->high = *axis.most + 0.03 * (*axis.most - panel.y_range->low);
