@@ -140,7 +140,8 @@ struct Shape {
 // stretches.
 BUOY_USES_AMX void multiply(const float* a, Index m, const Shape& shape, const std::byte* b, float* c,
                             float* sums, std::byte* tiles) {
-  const auto& [K, n, depth, strips, parts] = shape;
+  const Index K = shape.K, n = shape.n, depth = shape.depth, strips = shape.strips;
+  const int parts = shape.parts;
   const TileConfig config;
   _tile_loadconfig(&config);
   for (Index first = 0; first < m; first += kStrip) {
