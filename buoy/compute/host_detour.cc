@@ -1,4 +1,5 @@
-// What a device has no kernels for, or of a shape that they do not take, computed on the host: inputs are downloaded, results uploaded.
+// What a device has no kernels for, or of a shape that they do not take, computed on the host: inputs are
+// downloaded, results uploaded.
 #include "buoy/base/thread_pool.h"
 #include "buoy/compute/backend.h"
 
