@@ -325,6 +325,14 @@ export const view_facts = {
     await page.click(".live-view button.primary");
     await page.until(`/[2-9] steps so far/.test(${$(".live-bar")}.textContent)`, "a run that is watched");
     assert.equal(await page.evaluate("document.activeElement.id"), "main", "who pressed Run by keyboard is not lost");
+    // Stopped, with all its steps there: while steps come, a slow page may just be loading the run anew and not watch it.
+    await page.evaluate(
+      `Array.from(document.querySelectorAll(".live-bar button")).find(b => b.textContent === "Stop").click()`,
+    );
+    const run = mock.runs.get(/run=([^&]+)/.exec(await fragment())[1]);
+    await page.until(`/Stopped/.test(${$(".live-bar")}.textContent)`, "stopped");
+    await page.until(`/\\b${mock.steps(run)} steps so far/.test(${$(".live-bar")}.textContent)`, "the last of them");
+    await page.until(`document.querySelectorAll(".card.text .t.c16, .card.text .t.c15").length > 10`, "the colours");
     mock.server.closeAllConnections?.();
     await new Promise((done) => mock.server.close(done));
     await page.until(`/steps so far · the server does not answer/.test(${$(".live-bar")}.textContent)`, "it is told");
