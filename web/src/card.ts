@@ -8,10 +8,14 @@ export interface Table {
   rows: (string | number | null)[][];
 }
 
+// Such text a spreadsheet takes for a formula, which may read files and call out: the same rule as in the files that buoy writes.
+const looks_like_a_formula = (text: string) =>
+  text.length > 1 && (/^[=@\t\r]/.test(text) || (/^[-+]/.test(text) && /[^-+0-9.,e%[\] ]/.test(text)));
+
 export function to_csv(table: Table): string {
   const cell = (value: string | number | null) => {
     if (value === null || (typeof value === "number" && !Number.isFinite(value))) return "";
-    const text = String(value);
+    const text = typeof value === "string" && looks_like_a_formula(value) ? `'${value}` : String(value);
     return /[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
   };
   return [table.columns, ...table.rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";

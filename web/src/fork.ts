@@ -55,6 +55,12 @@ const nothing = (): Required<Omit<Change, "step">> => ({
   remask: [],
 });
 
+// Once is enough: "" as what speaks against it.
+const add = (list: number[], p: number) => {
+  if (!list.includes(p)) list.push(p);
+  return "";
+};
+
 export class ForkPanel {
   readonly card: Card;
   private change = nothing();
@@ -75,7 +81,7 @@ export class ForkPanel {
     private opened: (id: string) => void,
   ) {
     this.card = new Card("fork", "Touch it", () => ({ columns: ["change"], rows: this.words().map((w) => [w]) }));
-    const act = (label: string, why: string, apply: (p: number) => void, written = false) =>
+    const act = (label: string, why: string, apply: (p: number) => string, written = false) =>
       button(
         label,
         () => {
@@ -83,8 +89,7 @@ export class ForkPanel {
           if (p < 0) return this.card.say("Choose a token first.");
           if (written && p < (this.run?.info.prompt_length ?? 0))
             return this.card.say("The prompt stays as it was given: choose a token of the answer.");
-          apply(p);
-          this.show();
+          this.changed(apply(p));
         },
         { title: why },
       );
@@ -92,16 +97,17 @@ export class ForkPanel {
     this.tools = h(
       "div",
       { class: "row" },
-      act("Hide key", "Nobody can attend to this token from here on", (p) => this.change.hide_keys.push(p)),
-      act("Re-mask", "This token becomes a mask again", (p) => this.change.remask.push(p), true),
+      act("Hide key", "Nobody can attend to this token from here on", (p) => add(this.change.hide_keys, p)),
+      act("Re-mask", "This token becomes a mask again", (p) => add(this.change.remask, p), true),
       button(
         "Cut head",
         () => {
           const { layer, head } = this.store.state;
           if (layer < 0 || head < 0)
             return this.card.say("Choose a layer and a head first (click a cell of layers × heads).");
-          this.change.cut_heads.push([layer, head]);
-          this.show();
+          if (!this.change.cut_heads.some(([l, i]) => l === layer && i === head))
+            this.change.cut_heads.push([layer, head]);
+          this.changed();
         },
         { title: "The chosen head of the chosen layer contributes nothing from here on" },
       ),
@@ -114,7 +120,13 @@ export class ForkPanel {
         "Force",
         "This text is written at the chosen token",
         (p) => {
-          if (this.text.value !== "") this.change.force.push({ position: p, text: this.text.value });
+          if (this.text.value === "") return "Write the text to force first: one token of the model's vocabulary.";
+          this.change.force = [
+            ...this.change.force.filter((f) => f.position !== p),
+            { position: p, text: this.text.value },
+          ];
+          this.text.value = "";
+          return "";
         },
         true,
       ),
@@ -135,14 +147,14 @@ export class ForkPanel {
 
   private clear(): void {
     this.change = nothing();
-    this.show();
+    this.changed();
   }
 
   private pin(): void {
     const { layer } = this.store.state;
     this.change.pin_anchors =
       layer >= 0 ? [...new Set([...this.change.pin_anchors, layer])] : [...(this.run?.info.layers ?? [])];
-    this.show();
+    this.changed();
   }
 
   private words(): string[] {
@@ -160,11 +172,16 @@ export class ForkPanel {
       }
       index -= lines;
     }
+    this.changed();
+  }
+
+  // What was said of the changes before no longer holds; what is said stays while the view is only drawn anew.
+  private changed(why_not = ""): void {
     this.show();
+    this.card.say(why_not);
   }
 
   private show(): void {
-    this.card.say("");
     const words = this.words();
     replace(
       this.list,
@@ -183,7 +200,7 @@ export class ForkPanel {
   }
 
   update(run: Run, state: State, live: boolean): void {
-    if (this.run?.id !== run.id) this.change = nothing();
+    if (this.run?.id !== run.id) this.clear();
     this.run = run;
     this.chosen.textContent =
       state.position >= 0

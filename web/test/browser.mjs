@@ -117,6 +117,15 @@ export class Page {
       this.complaints.push(`${params.entry.text} ${params.entry.url ?? ""}`);
     if (method === "Network.requestWillBeSent") this.requests.push(params.request.url);
   }
+  // What a card's menu saves. Of many files a browser would ask: so what it was given to save is read instead.
+  async saved(card, kind) {
+    await this.evaluate(`if (!window.saved) { window.saved = {}; const blobs = {}, make = URL.createObjectURL.bind(URL);
+      URL.createObjectURL = (blob) => { const url = make(blob); blobs[url] = blob; return url; };
+      HTMLAnchorElement.prototype.click = function () { const read = new FileReader(); read.onload = () => (window.saved[this.download] = read.result); read.readAsDataURL(blobs[this.href]); }; } 0`);
+    await this.evaluate(`document.querySelector('[data-card="${card}"] [data-save="${kind}"]').click()`);
+    const url = await this.until(`window.saved["buoy-${card}.${kind}"]`, `${card}.${kind}`);
+    return Buffer.from(url.split(",")[1], "base64");
+  }
   async prepare({ width = 1280, height = 900, dark = false, downloads = null } = {}) {
     for (const domain of ["Page", "Runtime", "Log", "Network"]) await this.send(`${domain}.enable`);
     await this.resize(width, height);
@@ -196,8 +205,12 @@ export class Page {
     );
     await this.click_at(at.x, at.y, modifiers);
   }
+  // Focused without a click: what is loading may still move it.
   async type(selector, text) {
-    await this.click(selector);
+    await this.until(
+      `(() => { const e = document.querySelector(${JSON.stringify(selector)}); e?.focus(); return e !== null && document.activeElement === e; })()`,
+      `something to type into at ${selector}`,
+    );
     await this.send("Input.insertText", { text });
   }
   // Controls and pictures that a screen reader would find without a name, by the browser's own tree, and how many it finds in all.

@@ -66,6 +66,14 @@ const MUTANTS = [
     "the sampler is chosen",
   ],
   ["a-missed-step-stays-missing", "run.ts", "this.fetch_longer(part, array.shape[0], then);", "", "a step whose"],
+  ["formulas-are-saved", "card.ts", "looks_like_a_formula(value) ?", "false ?", "a saved table has no formulas"],
+  [
+    "pictures-are-left-out",
+    "to_svg.ts",
+    "return picture(node, node.src, at);",
+    `return "";`,
+    "a figure is saved as it is drawn",
+  ],
   [
     "svg-left-open",
     "card.ts",

@@ -97,10 +97,9 @@ const facts = {
       `document.querySelectorAll(".card.candidates .bars li").length === 10 && document.querySelectorAll(".card.grid .cell").length === 72 && ${$(".flow-chart")} !== null`,
       "the other panels",
     );
-    await page.evaluate(`window.saved = ""; window.blobs = {}; const make = URL.createObjectURL.bind(URL); URL.createObjectURL = (b) => { const u = make(b); window.blobs[u] = b; return u; };
-      HTMLAnchorElement.prototype.click = function () { void window.blobs[this.href].text().then((t) => (window.saved = t)); }; document.querySelector('[data-card="rows"] [data-save="csv"]').click()`);
     // A token may be a line break: its record goes over two lines, and the numbers stand on the last.
-    const numbers = (await page.until("window.saved", "the CSV"))
+    const numbers = (await page.saved("rows", "csv"))
+        .toString()
         .split("\n")
         .map((line) => /,([-+.\de]+),[-+.\de]+$/.exec(line))
         .filter(Boolean),
@@ -167,6 +166,50 @@ const facts = {
     assert.match(await text(".card.changed"), /head cut: layer 2, head 1; anchors pinned: layer 2\./);
     await page.until(`/Layer 2 is held at/.test(${$(".card.changed")}.textContent)`, "where anchors are held");
     assert.deepEqual((await page.nameless()).found, []);
+  },
+  async "a token is masked again, and another forced"() {
+    const step = 5,
+      run = await get(`/runs/${recorded}`),
+      at = (is) => run.prompt_length + run.commit_step.findIndex(is),
+      written = at((s) => s < step),
+      masked = at((s) => s >= step),
+      token = (name, position) =>
+        page.evaluate(
+          `(() => { const e = document.querySelectorAll(".card.text-${name} .t")[${position}]; return e.classList.contains("mask") ? "a mask" : e.textContent + (e.classList.contains("new") ? ", written now" : ""); })()`,
+        );
+    await open(`view=run&run=${recorded}&step=${step}&layer=2&position=${written}`);
+    await page.until(
+      `!${$(".card.fork button.primary")}.hidden && document.querySelectorAll(".card.text .t").length > 100`,
+    );
+    await press(".card.fork", "Force");
+    assert.match(await text(".card.fork .note"), /Write the text to force first/);
+    for (const time of ["once", "twice"]) {
+      await press(".card.fork", "Re-mask");
+      assert.equal(await page.evaluate(`document.querySelectorAll(".card.fork .changes li").length`), 1, time);
+    }
+    await page.evaluate(`document.querySelectorAll(".card.text .t")[${masked}].click()`);
+    await page.type("input[aria-label='Text to force']", "several words here");
+    await press(".card.fork", "Force");
+    await page.evaluate(`${$(".card.fork button.primary")}.click()`);
+    await page.until(`/tokens, expected one/.test(${$(".card.fork .note")}.textContent)`, "too long a text");
+    page.complaints = page.complaints.filter((line) => !line.includes("400"));
+    // Another text at the same token takes the first one's place.
+    await page.type("input[aria-label='Text to force']", " mayor");
+    await press(".card.fork", "Force");
+    await page.evaluate(`${$(".card.fork button.primary")}.click()`);
+    const words = await page.until(
+      `(() => { const words = ${$(".card.changed")}?.textContent ?? ""; return /In attention/.test(words) && ${$(".live-bar")}.hidden && !words.includes("[mask]") && words; })()`,
+      "what differs in the end",
+    );
+    assert.match(words, new RegExp(`forced at ${masked}: “mayor”; masked again: .* at ${written}\\.`));
+    assert.match(words, /Before step 5: the same tokens and the same attention, bit for bit/);
+    await page.evaluate(`location.hash = location.hash.replace(/step=\\d+/, "step=${step}")`);
+    await page.until(`Number(${$(".scrubber")}.value) === ${step}`, "the step of the fork");
+    // The model is sure of what was masked again: it writes it anew in the very step.
+    assert.deepEqual(
+      [await token("A", written), await token("B", written), await token("A", masked), await token("B", masked)],
+      [run.pieces[written], `${run.pieces[written]}, written now`, "a mask", " mayor"],
+    );
   },
   async "two models stand side by side on one prompt"() {
     await open("view=live");

@@ -33,6 +33,43 @@ export const study_facts = {
     await page.key("Enter");
     await page.until(`${$(".run-head h1")}?.textContent === "Planted"`, "the run of the sample, by keyboard");
   },
+  async "a figure is saved as it is drawn, with its numbers"() {
+    await open("view=tables");
+    await page.until(`${$(".drawing")}?.naturalWidth === 40`, "the drawing");
+    const svg = (await page.saved("figure", "svg")).toString(),
+      drawing = await page.evaluate(`${$(".drawing")}.src`);
+    assert.ok(svg.startsWith("<svg ") && svg.includes(`href="${drawing}"`), "the drawing lies in the file itself");
+    const looks =
+      await page.evaluate(`new Promise((done, failed) => { const image = new Image(); image.onerror = failed; image.onload = () => { const c = document.createElement("canvas"); c.width = image.width; c.height = image.height; const d = c.getContext("2d"); d.drawImage(image, 0, 0);
+      const all = d.getImageData(0, 0, c.width, c.height).data, colours = new Set(); for (let i = 0; i < all.length; i += 4) colours.add(all.slice(i, i + 3).join()); done(colours.size); }; image.src = "data:image/png;base64,${(await page.saved("figure", "png")).toString("base64")}"; })`);
+    assert.ok(looks > 3, `the picture has ${looks} colours`);
+    const [columns, ...rows] = (await page.saved("figure", "csv")).toString().trim().split("\n"),
+      table = mock.get("/tables/turnover");
+    assert.deepEqual([columns, rows.length], [table.columns.join(), table.rows.length]);
+  },
+  async "a saved table has no formulas"() {
+    const get = mock.get;
+    mock.get = function (path, ...rest) {
+      const answer = get.call(this, path, ...rest);
+      const rows = [
+        ["=cmd|'/c calc'!A0", -1, 0.5],
+        ["-2,5 [1]", 1, -0.25],
+        ["+A1", 2, 1],
+      ];
+      return path === "/tables/drift" ? { ...answer, rows } : answer;
+    };
+    try {
+      await open("view=tables&table=drift");
+      await page.until(`document.querySelectorAll("tbody tr").length === 3`, "the rows");
+      assert.deepEqual((await page.saved("table", "csv")).toString().trim().split("\n").slice(1), [
+        "'=cmd|'/c calc'!A0,-1,0.5",
+        '"-2,5 [1]",1,-0.25',
+        "'+A1,2,1",
+      ]);
+    } finally {
+      mock.get = get;
+    }
+  },
   async "a link to a table has its filter, order and axes"() {
     const link = "view=tables&run=planted&table=drift&filter=layer%3C3&sort=-turnover&across=layer&up=turnover";
     await open(link);
