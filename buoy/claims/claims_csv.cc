@@ -49,11 +49,12 @@ std::string claims_csv(std::span<const ClaimResult> results) {
       "models_hi,verdict_over_models,note\n";
   for (const ClaimResult& r : results) {
     const auto number = [&](double x) { return r.n > 0 ? fmt::format("{:.9g}", x) : ""; };
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{:.9g},{},{},", r.claim->id, r.claim->paper,
-                       r.claim->topic, csv_field(r.model), csv_field(r.against), r.n, r.questions,
-                       number(r.value), number(r.null), number(r.excess), number(r.lo), number(r.hi),
-                       r.claim->direction == ClaimDirection::kAbove ? "above" : "below", r.delta,
-                       csv_field(r.claim->unit), csv_field(each_of(r)));
+    // Without its prefix a reader of tables takes the number of a paper for a number, and rounds it.
+    out += fmt::format("{},arXiv:{},{},{},{},{},{},{},{},{},{},{},{},{:.9g},{},{},", r.claim->id,
+                       r.claim->paper, r.claim->topic, csv_field(r.model), csv_field(r.against), r.n,
+                       r.questions, number(r.value), number(r.null), number(r.excess), number(r.lo),
+                       number(r.hi), r.claim->direction == ClaimDirection::kAbove ? "above" : "below",
+                       r.delta, csv_field(r.claim->unit), csv_field(each_of(r)));
     out += fmt::format("{},{},{},{},{},{},{}\n", r.strictest, nulls_of(r),
                        r.p ? fmt::format("{:.9g}", *r.p) : "", r.p ? (r.survives ? "1" : "0") : "",
                        name_of(r.verdict), over_models_of(r), csv_field(note_of(r)));

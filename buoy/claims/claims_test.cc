@@ -398,16 +398,17 @@ TEST(ClaimsCsv, LeavesNumbersOutThatWereNotMeasured) {
       "each,"
       "strictest_null,nulls,p,survives_holm,verdict,models,models_against,spread,spread_against,models_lo,"
       "models_hi,verdict_over_models,note\n";
-  EXPECT_EQ(
-      claims_csv(judge({.models = {kMdm, kArm}, .analyses = &table}, std::span(&claim, 1))),
-      columns +
-          "x,9901.00001,Topic,mdm,,5,5,2.5,0,2.5,2.5,2.5,above,1,\"a, b\",mdm=2.5;arm=0.5,stated,stated=0,,,"
-          "cannot tell,,,,,,,,"
-          "\"5 questions, 10 are needed\"\n");
-  EXPECT_EQ(claims_csv(judge({.models = {kMdm}}, std::span(&claim, 1))),
+  EXPECT_EQ(claims_csv(judge({.models = {kMdm, kArm}, .analyses = &table}, std::span(&claim, 1))),
             columns +
-                "x,9901.00001,Topic,mdm,,0,0,,,,,,above,1,\"a, b\",,,,,,not measured,,,,,,,,attention was "
-                "not analysed\n");
+                "x,arXiv:9901.00001,Topic,mdm,,5,5,2.5,0,2.5,2.5,2.5,above,1,\"a, "
+                "b\",mdm=2.5;arm=0.5,stated,stated=0,,,"
+                "cannot tell,,,,,,,,"
+                "\"5 questions, 10 are needed\"\n");
+  EXPECT_EQ(
+      claims_csv(judge({.models = {kMdm}}, std::span(&claim, 1))),
+      columns +
+          "x,arXiv:9901.00001,Topic,mdm,,0,0,,,,,,above,1,\"a, b\",,,,,,not measured,,,,,,,,attention was "
+          "not analysed\n");
 }
 
 }  // namespace

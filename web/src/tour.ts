@@ -196,8 +196,18 @@ export class Tour {
         found?.classList.add("lit");
         const high = (found?.getBoundingClientRect().height ?? 0) > window.innerHeight / 2;
         found?.scrollIntoView({ block: high || window.innerWidth < 600 ? "start" : "center" });
+        this.stand_aside();
       }),
     );
+  }
+
+  // At the end of the page what is pointed at cannot be scrolled away from the words about it: they go to the other side.
+  private stand_aside(): void {
+    this.box.classList.remove("left");
+    const words = this.box.getBoundingClientRect(),
+      lit = this.lit?.getBoundingClientRect();
+    if (lit && lit.right > words.left && lit.bottom > words.top && lit.left > words.width + 32)
+      this.box.classList.add("left");
   }
 
   move(by: number): void {

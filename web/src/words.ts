@@ -9,6 +9,7 @@ export function times(lift: number): string {
 
 export function percent(share: number): string {
   if (!Number.isFinite(share)) return "–";
+  if (share > 0 && share < 0.00005) return "< 0.01 %";
   return (share * 100).toFixed(share < 0.0995 ? 2 : 1) + " %";
 }
 
