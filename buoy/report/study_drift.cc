@@ -116,6 +116,12 @@ std::vector<Index> shown_layers(Index L) {
   return layers;
 }
 
+// What is looked at first is a picture: of two models, so that it stays a look.
+bool opens_the_page(const StudyView& view, const Trace& trace) {
+  const auto first = std::span(view.models()).first(std::min<std::size_t>(2, view.models().size()));
+  return std::ranges::find(first, trace.header.model, &StudiedModel::name) != first.end();
+}
+
 void add_heatmaps(const StudyView& view, const Trace& trace, std::vector<StudyFigure>& figures) {
   const AnchorOptions& anchors = view.result().options.analysis.anchors;
   Heatmap mean = temporal_heatmap(trace);
@@ -134,13 +140,15 @@ void add_heatmaps(const StudyView& view, const Trace& trace, std::vector<StudyFi
          .csv = std::move(csv),
          .caption = fmt::format("{}: received attention r of every position at every step, {}, in multiples "
                                 "of its null r⁰: what the position would receive if every row looked evenly "
-                                "at all it may see. Hatched cells are anchors; tokens that are anchors most "
-                                "strongly are named.",
+                                "at all it may see. Hatched cells are anchors, and tokens that are so most "
+                                "strongly are named: one that stays is hatched from the first step to the "
+                                "last, one that floats begins or ends on the way.",
                                 trace.header.model, what),
          .alt = fmt::format("Heatmap of steps by positions for {}.", trace.header.model),
          .behind = {{.panel = {}, .model = trace.header.model, .sample = trace.header.sample}}});
   };
   add("drift_mean", std::move(mean), "averaged over layers");
+  figures.back().opening = opens_the_page(view, trace);
   add("drift_layers", std::move(layers), "layer by layer, over all rows");
 }
 

@@ -144,7 +144,7 @@ Section anchors_section(const StudyView& view) {
       "deep layer ({}).",
       samples);
   return {.id = "anchors",
-          .title = "Anchors in words",
+          .title = "What floats, what stays",
           .explanation =
               "An anchor is a token that receives far more attention than the others. Read down a layer: "
               "where the token stays the same from step to step the anchor is fixed, where it changes it "

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -66,7 +68,8 @@ std::vector<Planned> planned_analyses(const StudyView& view, const FigureWriter&
   return planned;
 }
 
-void add_analyses(Page& page, const StudyView& view, const FigureWriter& writer,
+// Adds a section for each analysis; figures that open the page go to `opening`.
+void add_analyses(Page& page, Section& opening, const StudyView& view, const FigureWriter& writer,
                   const FigureProgress& progress) {
   const std::vector<Planned> planned = planned_analyses(view, writer);
   Index total = 0;
@@ -78,7 +81,7 @@ void add_analyses(Page& page, const StudyView& view, const FigureWriter& writer,
                     .topic = p.plan->topic};
     for (const StudyFigure& f : p.figures) {
       if (progress) progress(f.name, total);
-      writer.add(section, p.plan->analysis, f);
+      writer.add(f.opening ? opening : section, p.plan->analysis, f);
     }
     for (Block& block : study_tables(view, p.plan->analysis)) section.blocks.push_back(std::move(block));
     page.sections.push_back(std::move(section));
@@ -155,14 +158,17 @@ void write_study(const StudyResult& result, const StudyReport& report, const fs:
             .findings = findings(view, report.interventions ? &*report.interventions : nullptr),
             .facts = report.facts};
   if (!report.claims.empty()) page.verdicts = verdict_section(report.claims, writer);
-  page.sections = {questions_section(view), anchors_section(view)};
-  if (!report.explored.empty()) {
-    page.sections.back().blocks.push_back(LinksBlock{
-        .before = "Walk through the whole run, step by step, in the explorer:", .links = report.explored});
-  }
   if (!report.claims.empty())
     add_sections(page, {claims_section(report.claims, writer)}, "The claims, number by number");
-  add_analyses(page, view, writer, options.progress);
+  Section anchors = anchors_section(view);
+  std::vector<Block> in_words = std::exchange(anchors.blocks, {});
+  add_analyses(page, anchors, view, writer, options.progress);
+  std::ranges::move(in_words, std::back_inserter(anchors.blocks));
+  if (!report.explored.empty()) {
+    anchors.blocks.push_back(LinksBlock{
+        .before = "Walk through the whole run, step by step, in the explorer:", .links = report.explored});
+  }
+  page.sections.insert(page.sections.begin(), {std::move(anchors), questions_section(view)});
   if (report.answers) add_sections(page, eval_sections(*report.answers, writer), "Answers and passages");
   if (report.stress) add_sections(page, stress_sections(*report.stress, writer), "Under stress");
   if (report.interventions)

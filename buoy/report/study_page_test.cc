@@ -106,6 +106,21 @@ TEST(StudyPage, TablesAndHeadingsAndPolicyAreAsTheyShouldBe) {
   EXPECT_EQ(last, 3) << "the last section lies within a topic";
 }
 
+// Pictures of two models open the page; others, and what else the analysis draws, are folded away.
+TEST(StudyPage, BeginsWithPictures) {
+  const TempDir dir;
+  const std::string html = page_of(some_study(), dir / "out");
+  const auto place = [&](const std::string& text) { return html.find(text); };
+  const std::size_t folded = place("<details class=\"topic\"");
+  ASSERT_NE(folded, std::string::npos);
+  for (const StudiedModel& model : some_study().models) {
+    EXPECT_LT(place("figures/" + file_name_of("drift_mean_" + model.name) + ".svg"),
+              place("id=\"questions\""));
+    EXPECT_GT(place("figures/" + file_name_of("drift_layers_" + model.name) + ".svg"), folded);
+  }
+  EXPECT_LT(place("id=\"questions\""), folded);
+}
+
 TEST(StudyPage, WhatComesFromModelsAndDataIsEscaped) {
   const TempDir dir;
   const std::string html = page_of(some_study(kHostileName), dir / "out");

@@ -27,6 +27,7 @@ struct StudyFigure {
   std::string csv;
   std::string caption, alt;
   std::vector<FigureSample> behind = {};  // empty where its table is of means that samples.csv has one by one
+  bool opening = false;                   // stands at the top of the page, not folded away with its analysis
 };
 
 // "panel,model,sample", a line for each.
