@@ -44,6 +44,7 @@ struct LiveRun::State : LiveSteps::Keeper {
     frame.header.H = config.H;
     frame.header.Hkv = config.Hkv;
     frame.header.model_layers = config.L;
+    for (Index l = 0; config.ssd && l < config.L; ++l) frame.header.mixers.push_back(config.layer(l).mixer);
   }
 
   LiveRunSettings settings;

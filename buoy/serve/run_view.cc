@@ -134,6 +134,8 @@ Json run_json(const RunRecord& run, bool can_recompute) {
   json["step_numbers"] = trace.steps.steps;
   json["step_lengths"] = trace.steps.lengths;
   json["layers"] = trace.layers;
+  json["mixers"] = Json::array();
+  for (Index l = 0; l < trace.L(); ++l) json["mixers"].push_back(name_of(trace.mixer(l)));
   json["model_layers"] = trace.header.model_layers;
   json["heads"] = trace.H();
   json["mask_block"] = trace.header.mask.block();

@@ -21,6 +21,7 @@ export function planted({
   S = 12,
   L = 4,
   H = 3,
+  state_spaces = 0, // how many layers, from the first on, have no attention of their own
   prompt = Math.round(N * 0.75),
   words = WORDS,
   parent = null,
@@ -100,6 +101,7 @@ export function planted({
     steps: S,
     step_numbers: Array.from({ length: S }, (_, t) => t),
     layers: Array.from({ length: L }, (_, l) => l),
+    mixers: Array.from({ length: L }, (_, l) => (l < state_spaces ? "ssd" : "attention")),
     heads: H,
     mask: "full",
     mask_id: MASK,
@@ -164,6 +166,7 @@ export function traced(file) {
     step_numbers: Array.from(npz.steps.data),
     step_lengths: Array.from(npz.step_lengths.data),
     layers: Array.from(npz.layers.data),
+    mixers: Array.from(npz.layers.data, (l) => header.mixers?.[l] ?? "attention"),
     heads: header.heads,
     mask: header.kind === "causal" ? "causal" : "full",
     mask_id: header.mask_id ?? null,

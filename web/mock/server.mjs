@@ -26,6 +26,8 @@ class Refused extends Error {
   }
 }
 
+const in_a_stream = (event, data) => `event: ${event}\nid: ${data.step ?? 0}\ndata: ${JSON.stringify(data)}\n\n`;
+
 export class Mock {
   runs = new Map();
   live = new Map(); // id → { done, left, listeners, timer }
@@ -61,12 +63,14 @@ export class Mock {
     return run.info.id;
   }
   step(run, live) {
+    this.send(live, "step", this.step_event(run, live.done++));
+  }
+  step_event(run, t) {
     const N = run.info.tokens.length,
-      t = live.done++,
       changed = [];
     for (let i = 0; i < N; ++i) if (run.step_tokens[t * N + i] !== run.step_tokens[(t + 1) * N + i]) changed.push(i);
     const open = Array.from({ length: N }, (_, i) => i).filter((i) => run.guesses && run.guesses[t * N + i] >= 0);
-    this.send(live, "step", {
+    return {
       step: t,
       tokens: changed,
       ids: changed.map((i) => run.step_tokens[(t + 1) * N + i]),
@@ -76,7 +80,7 @@ export class Mock {
         ids: open.map((i) => run.guesses[t * N + i]),
         confidence: open.map((i) => run.sure[t * N + i]),
       },
-    });
+    };
   }
   change(run, state) {
     const live = this.live.get(run.info.id);
@@ -84,8 +88,7 @@ export class Mock {
     this.send(live, "state", { state });
   }
   send(live, event, data) {
-    for (const reply of live.listeners)
-      reply.write(`event: ${event}\nid: ${data.step ?? 0}\ndata: ${JSON.stringify(data)}\n\n`);
+    for (const reply of live.listeners) reply.write(in_a_stream(event, data));
   }
 
   info(run) {
@@ -321,6 +324,8 @@ export class Mock {
     reply.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
     reply.write(`event: state\ndata: ${JSON.stringify({ state: this.state(run) })}\n\n`);
     if (!live) return reply.end();
+    // As the server does: whoever comes late hears every step.
+    for (let t = 0; t < live.done; ++t) reply.write(in_a_stream("step", this.step_event(run, t)));
     live.listeners.add(reply);
     request.on("close", () => live.listeners.delete(reply));
   }

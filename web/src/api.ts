@@ -56,6 +56,7 @@ export interface RunInfo {
   step_numbers: number[];
   step_lengths?: number[]; // [steps]: positions that exist before each step
   layers: number[];
+  mixers: string[]; // of each: attention, or ssd
   heads: number;
   mask: string;
   mask_id?: number | null;

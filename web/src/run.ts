@@ -171,6 +171,15 @@ export class Run {
     return null;
   }
 
+  // A state space layer computes no attention: what is shown of it is what its state comes to.
+  is_implicit(layer: number): boolean {
+    return this.info.mixers[this.layer_index(layer)] === "ssd";
+  }
+  mixers_in_words(): string {
+    const count = this.info.mixers.filter((mixer) => mixer === "ssd").length;
+    return count === 0 ? "" : `, ${count === this.L ? "all" : count} state space (implicit attention)`;
+  }
+
   layer_index(layer: number): number {
     return this.info.layers.indexOf(layer);
   }

@@ -219,7 +219,7 @@ export class RunView {
       h(
         "p",
         { class: "soft" },
-        `${i.model} · ${i.family} · ${run.N} tokens, ${i.prompt_length} of them prompt · ${run.S} steps · ${run.L} layers × ${run.H} heads`,
+        `${i.model} · ${i.family} · ${run.N} tokens, ${i.prompt_length} of them prompt · ${run.S} steps · ${run.L} layers × ${run.H} heads${run.mixers_in_words()}`,
       ),
       h("p", { class: "answer" }, "Answer: ", h("b", {}, run.answer() || "(none yet)"), gold),
     );

@@ -293,7 +293,7 @@ export class TokenPanel {
       h(
         "p",
         { class: "soft" },
-        `Exact, recomputed: step ${state.step}, layer ${layer}${state.layer < 0 ? " (the last; choose another above)" : ""}, ${head_name(state.head)}.`,
+        `${run.is_implicit(layer) ? "Implicit attention of a state space layer" : "Exact"}, recomputed: step ${state.step}, layer ${layer}${state.layer < 0 ? " (the last; choose another above)" : ""}, ${head_name(state.head)}.`,
       ),
       h(
         "div",

@@ -96,6 +96,19 @@ export const study_facts = {
     assert.equal(cell, `layer 2, head 1: ${lift.toFixed(lift >= 9.95 ? 1 : 2)} ×`);
     mock.runs.delete("plain");
   },
+  async "state space layers are called what they are"() {
+    mock.add(planted({ id: "hybrid", title: "Hybrid", state_spaces: 3 }));
+    for (const [layer, words] of [
+      [2, /^Implicit attention of a state space layer, recomputed: step 4, layer 2/],
+      [3, /^Exact, recomputed: step 4, layer 3/],
+    ]) {
+      await open(`view=run&run=hybrid&step=4&layer=${layer}&position=20`);
+      await page.until(`${$(".card.rows .body p")} !== null`, "rows");
+      assert.match(await text(".card.rows .body p"), words);
+      assert.match(await text(".run-head"), /4 layers × 3 heads, 3 state space \(implicit attention\)/);
+    }
+    mock.runs.delete("hybrid");
+  },
   async "a question that was asked is in the address"() {
     await open("view=ask");
     await page.until(
