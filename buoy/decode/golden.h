@@ -15,12 +15,18 @@ struct GoldenTolerance {
   double logits = 1e-4;      // largest difference ÷ largest golden logit
   double attentions = 1e-4;  // largest difference
   double hidden = 1e-4;      // largest difference ÷ largest golden value
+  // Of state space layers, whose attention is implicit: how far a layer's rows are apart on average, half the
+  // sum of a row's differences. 0: their numbers are held to `attentions`, as all others.
+  double implicit = 0;
 };
 
 // A pass in bf16 keeps eight bits of every weight and activation; its tokens may differ where two are close.
 // On tests/goldens the weights alone account for 4e-2 to 5e-2 (golden_test.cc), and PyTorch's own bf16 passes
 // are 6e-2 to 1.1e-1 off. A trained model is far nearer: the bundled pair 3e-3 to 6e-3 (tests/pair_test.cc).
-inline constexpr GoldenTolerance kBf16GoldenTolerance{.logits = 8e-2, .attentions = 2e-1, .hidden = 4e-2};
+// Implicit attention is squares over their sum: where a position's two directions cancel, eight bits decide
+// what it keeps to itself, in float64 as well, so that single numbers say nothing there (docs/verify.md).
+inline constexpr GoldenTolerance kBf16GoldenTolerance{
+    .logits = 8e-2, .attentions = 2e-1, .hidden = 4e-2, .implicit = 5e-2};
 
 struct GoldenCheck {
   std::string array;     // its name in the file

@@ -141,6 +141,30 @@ TEST(GoldenFamily, OpenDcoderReadAsItSaysIsQwen2) {
   EXPECT_GT(apart, 0.1f * largest);
 }
 
+// In bf16 a number of a state space layer may be far off, its rows on average may not; a number of an
+// attention layer may not either. In float32 none may.
+TEST(GoldenTolerance, ImplicitAttentionIsHeldToWhatItsRowsDoOnAverage) {
+  const auto backend = make_backend(has_cpu_backend() ? "cpu" : "reference");
+  const Transformer model(kGoldens / "ssd-hybrid", *backend, {});  // layer 1 has attention, 0 and 2 have not
+  const NpzArrays golden = read_npz(kGoldens / "ssd-hybrid/golden.npz");
+  const Shape shape = golden.at("attentions").shape;
+  const Index T = shape[3], heads = shape[1];
+  const auto passes = [&](Index layer, Index rows, const GoldenTolerance& tolerance) {
+    NpzArrays changed = golden;
+    std::vector<float> values = golden.at("attentions").as_floats();
+    for (Index r = 0; r < rows; ++r)
+      values[static_cast<std::size_t>((layer * heads * T + r) * T + r % T)] += 0.4f;
+    changed["attentions"] = NpyArray::of(values, shape);
+    const auto checks = check_golden(model, changed, "g", tolerance);
+    return std::ranges::find(checks, "attentions", &GoldenCheck::array)->passed;
+  };
+  EXPECT_TRUE(passes(2, 1, kBf16GoldenTolerance));
+  EXPECT_FALSE(passes(2, heads * T / 2, kBf16GoldenTolerance)) << "half of a layer's rows, 0.2 apart each";
+  EXPECT_FALSE(passes(1, 1, kBf16GoldenTolerance));
+  EXPECT_TRUE(passes(2, 0, {}));
+  EXPECT_FALSE(passes(2, 1, {}));
+}
+
 class GoldenFile : public testing::Test {
  protected:
   std::unique_ptr<Backend> backend_ = make_backend(has_cpu_backend() ? "cpu" : "reference");
