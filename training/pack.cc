@@ -30,6 +30,7 @@ struct Options {
   std::size_t tokens = 32768, longest = 1536;
   double plain = 0.12, closed = 0.3,
          known = 0.09;  // shares of sequences; the rest are novel questions with passages
+  double several = 0;   // share of the novel questions with passages after which more are asked about them
   int threads = 0;
 };
 
@@ -75,21 +76,25 @@ struct Maker {
     return settings;
   }
 
-  // A question with passages: of every twenty, nine of the tasks over one or two facts with 1 to 20 passages,
-  // five of those over several at the easy level, four at the middle level and two at the hard one, of all
-  // tasks. The number of passages varies around the level's, and so do the surroundings.
-  // While `grown` is below 1 all are easy, with at most 1 to 10 passages as it grows (more where the answer
-  // needs them).
-  ItemSettings open_settings(WorldKind world, double grown, Draws& draws) const {
+  // Finding the name before a value is what full attention learns last: nearly half of the questions.
+  static WorldTask draw_few(Draws& draws) {
     using T = WorldTask;
-    // Finding the name before a value is what full attention learns last: nearly half of the questions.
     constexpr T kFew[] = {T::kSingle, T::kReverse, T::kReverse,  T::kReverse,  T::kReverse, T::kReverse,
                           T::kSlot,   T::kLong,    T::kMultihop, T::kMultihop, T::kMultihop};
+    return kFew[draws.below(std::ssize(kFew))];
+  }
+
+  // A question with passages: of every twenty, nine of the tasks over one or two facts with 1 to 20
+  // passages, five of those over several at the easy level, four at the middle level and two at the hard one,
+  // of all tasks. The number of passages varies around the level's, and so do the surroundings. While `grown`
+  // is below 1 all are easy, with at most 1 to 10 passages as it grows (more where the answer needs them).
+  ItemSettings open_settings(WorldKind world, double grown, Draws& draws) const {
+    using T = WorldTask;
     constexpr T kSeveral[] = {T::kChain,   T::kChain,   T::kList,  T::kList,     T::kProfile,
                               T::kProfile, T::kDated,   T::kDated, T::kConflict, T::kConflict,
                               T::kSingle,  T::kReverse, T::kSlot,  T::kLong,     T::kMultihop};
     const Index part = draws.below(grown < 1 ? 14 : 20);
-    const T few = kFew[draws.below(std::ssize(kFew))];
+    const T few = draw_few(draws);
     const T several = kSeveral[draws.below(part < 14 ? 10 : std::ssize(kSeveral))];
     const Level level = part < 14 ? Level::kEasy : part < 18 ? Level::kMiddle : Level::kHard;
     ItemSettings settings{
@@ -112,21 +117,62 @@ struct Maker {
     return settings;
   }
 
-  void add_question(Sequence& out, const ItemSettings& settings, const DrawKey& key, Draws& draws) {
-    const WorldItem item = make_item(known, settings, key.sample);
+  void add_question(Sequence& out, const ItemSettings& settings, double several, const DrawKey& key,
+                    Draws& draws) {
+    WorldItem item = make_item(known, settings, key.sample);
+    std::vector<WorldItem> more;
+    if (shares_its_world(item, settings) && draws.unit() < several) more = more_about(item, settings, draws);
     add(out, micro_prompt(item), kPrompt);
+    add_answer(out, item, more.empty(), draws);
+    for (const WorldItem& next : more) {
+      add(out, "\n\nQuestion: " + next.question + "\nShort Answer:", kPrompt);
+      add_answer(out, next, &next == &more.back(), draws);
+    }
+  }
+
+  // 64 positions where answers are long, else 32; other lengths now and then: how many wait for the answer
+  // should not matter to the models. Few of them where another question follows.
+  void add_answer(Sequence& out, const WorldItem& item, bool last, Draws& draws) {
     const std::size_t begin = out.tokens.size();
     add(out, " " + item.answer, kAnswer);
     const std::size_t answer = out.tokens.size() - begin;
-    // 64 positions where answers are long, else 32; other lengths now and then: how many wait for the answer
-    // should not matter to the models.
     const bool is_long = item.task == WorldTask::kList || item.task == WorldTask::kProfile;
-    std::size_t length = is_long ? 64 : 32;
-    if (draws.below(4) == 0) length = answer + 1 + static_cast<std::size_t>(draws.below(64));
-    length = std::max(length, answer + 1);
+    std::size_t length = std::max<std::size_t>(is_long ? 64 : 32, answer + 1);
+    if (!last || draws.below(4) == 0)
+      length = answer + 1 + static_cast<std::size_t>(draws.below(last ? 64 : 8));
     out.tokens.resize(begin + length, kEos);
     out.flags.resize(begin + length, kTail);
     out.flags[begin + answer] = kAnswer;  // the first EOS belongs to the answer
+  }
+
+  // Further questions about the item's world. Their gold passages are put among the item's, so that one
+  // context serves all of them: most of a sequence is context, and what is learnt comes from answers.
+  std::vector<WorldItem> more_about(WorldItem& item, const ItemSettings& settings, Draws& draws) {
+    std::vector<WorldItem> more;
+    for (Index variant = 1 + draws.below(4); variant > 0; --variant) {
+      ItemSettings other{.seed = settings.seed, .worlds = settings.worlds, .level = settings.level};
+      other.tasks = {draw_few(draws)};
+      other.passages = gold_count(other.tasks[0], other);
+      other.variant = variant;
+      WorldItem next = make_item(known, other, item.index);
+      if (next.question == item.question) continue;
+      if (std::ranges::any_of(more, [&](const WorldItem& m) { return m.question == next.question; }))
+        continue;
+      for (Passage& gold : next.passages) {
+        const Index at = draws.below(std::ssize(item.passages) + 1);
+        item.passages.insert(item.passages.begin() + at, std::move(gold));
+      }
+      more.push_back(std::move(next));
+    }
+    return more;
+  }
+
+  // Records and lists have passages that speak of their own question alone; a near miss may state what is not
+  // so of an entity that another question is about.
+  static bool shares_its_world(const WorldItem& item, const ItemSettings& settings) {
+    return settings.near_misses == 0 && item.world == WorldKind::kNovel && !item.passages.empty() &&
+           item.task != WorldTask::kList && item.task != WorldTask::kDated &&
+           item.task != WorldTask::kConflict;
   }
 
   Sequence make(const DrawKey& key, double grown) {
@@ -141,11 +187,11 @@ struct Maker {
     }
     out.flags.push_back(kPrompt);
     if (u < options.plain + options.closed) {
-      add_question(out, closed_settings(draws), key, draws);
+      add_question(out, closed_settings(draws), 0, key, draws);
     } else {
       const bool is_known = u < options.plain + options.closed + options.known;
       const WorldKind world = is_known ? WorldKind::kKnown : WorldKind::kNovel;
-      add_question(out, open_settings(world, grown, draws), key, draws);
+      add_question(out, open_settings(world, grown, draws), grown * options.several, key, draws);
     }
     return out;
   }
@@ -243,6 +289,9 @@ int main(int argc, char** argv) {
   app.add_option("--longest", options.longest, "Tokens of the longest sequence")->capture_default_str();
   app.add_option("--plain", options.plain, "Share of plain documents")->capture_default_str();
   app.add_option("--closed", options.closed, "Share of known questions without passages")
+      ->capture_default_str();
+  app.add_option("--several", options.several,
+                 "Share of novel questions with passages after which more are asked")
       ->capture_default_str();
   app.add_option("--known", options.known, "Share of known questions with passages")->capture_default_str();
   app.add_option("--threads", options.threads)->capture_default_str();

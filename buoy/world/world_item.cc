@@ -21,6 +21,8 @@ enum : std::uint32_t {
   kYearStream = 9
 };
 
+constexpr Index kGolds = 16;  // more than an item has gold passages
+
 Draws stream(const ItemSettings& settings, Index item, std::uint32_t purpose, Index position = 0) {
   return Draws({.seed = settings.seed,
                 .sample = static_cast<std::uint32_t>(item),
@@ -243,7 +245,8 @@ void add_passages(const Scene& scene, const ItemSettings& s, WorldItem& item) {
     } else {
       const Index which = here - at.begin();
       item.passages.push_back(gold_passage(scene, scene.asked.facts[static_cast<std::size_t>(which)],
-                                           item.task, stream(s, item.index, kGoldStream, which)));
+                                           item.task,
+                                           stream(s, item.index, kGoldStream, which + kGolds * s.variant)));
       if (!scene.asked.years.empty()) date(item.passages.back(), scene.asked.years.front());
     }
   }
@@ -264,7 +267,7 @@ WorldItem make_item(const World& known, const ItemSettings& settings, Index inde
   World novel;
   if (item.world == WorldKind::kNovel) novel = make_novel_world(settings.seed, index);
   const World& world = item.world == WorldKind::kNovel ? novel : known;
-  Draws draws = stream(settings, index, kQuestionStream);
+  Draws draws = stream(settings, index, kQuestionStream, settings.variant);
   const Index length = length_of(item.task, settings);
   if (item.task == WorldTask::kList && item.world == WorldKind::kNovel) gather(novel, length, draws);
   Asked asked = item.task < WorldTask::kChain

@@ -49,6 +49,7 @@ struct ItemSettings {
   Index length = 0;  // hops of a chain, names of a list, facts of a profile, records of dated and conflict;
                      // 0: the level's
   Index near_misses = 0;  // of the passages, how many state the asked fact of an entity with almost that name
+  Index variant = 0;      // another number: another question about the same world, and its own gold passages
 };
 
 // Settings of the level: its passages and near misses, everything else as it was.

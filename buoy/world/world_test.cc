@@ -235,6 +235,40 @@ TEST(MicroWorld, SeedsGiveOtherItemsAndOneSeedNoDuplicates) {
   EXPECT_GT(questions.size(), 4950u);
 }
 
+// What training asks further about a context: the passages of all variants together answer each of them,
+// once.
+TEST(MicroWorld, VariantsAskOtherThingsOfOneWorldAndTheirPassagesGoTogether) {
+  std::set<std::string> questions;
+  Index contradictions = 0;
+  for (Index i = 0; i < 2000; ++i) {
+    const auto variant = [&](Index v) {
+      const WorldTask task = kAllTasks[static_cast<std::size_t>((i + v / 2) % std::ssize(kAllTasks))];
+      ItemSettings settings{.seed = 24, .tasks = {task}, .variant = v};
+      settings.passages = v == 0 ? 5 : gold_count(task, settings);
+      return std::pair(make_item(known(), settings, i), settings);
+    };
+    std::vector<StatedFact> stated;
+    for (Index v = 0; v < 4; ++v) {
+      for (const Passage& passage : variant(v).first.passages)
+        for (StatedFact& said : read_passage(passage.text)) stated.push_back(std::move(said));
+    }
+    for (Index v = 0; v < 4; ++v) {
+      const auto [item, settings] = variant(v);
+      questions.insert(item.question);
+      for (const AskedInWords& asked : asked_in_words(item, settings)) {
+        for (const StatedFact& said : stated) {
+          if (said.key != asked.key) continue;
+          contradictions += said.name == asked.name && said.value != asked.value;
+          contradictions +=
+              item.task == WorldTask::kReverse && said.value == asked.value && said.name != asked.name;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(contradictions, 0);
+  EXPECT_GT(questions.size(), 7000u);  // 8000 but for those that are drawn twice in one world
+}
+
 TEST(MicroWorld, LayoutLeavesQuestionAnswerAndGoldAlone) {
   const ItemSettings plain = all_tasks(31);
   ItemSettings other = plain;
