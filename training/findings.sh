@@ -36,7 +36,8 @@ run() {
   [ -n "$print" ] || "$@"
 }
 
-# Models of one kind need names of their own: links mini-mdm-1, mini-mdm-2 … to what the sets hold.
+# Models of one kind need names of their own: folders mini-mdm-1, mini-mdm-2 … of links to what the sets hold (a link to a
+# folder would have the name of that folder).
 models=() kinds=()
 for kind in mdm arm ssm hybrid; do
   members= number=0
@@ -45,7 +46,8 @@ for kind in mdm arm ssm hybrid; do
       [ -f "$from/config.json" ] || continue
       number=$((number + 1))
       link=$out/models/mini-$kind-$number
-      ln -sfn "$from" "$link"
+      rm -rf "$link"
+      cp -rsT "$from" "$link"
       models+=(--model "$link")
       members=$members${members:+,}$link
     done

@@ -1,11 +1,13 @@
 #!/bin/sh
 # Makes the set: tools, data, trainings side by side on one GPU, scores. The same command goes on where it stopped.
-#   training/run.sh WORK_DIRECTORY [--kinds "arm mdm ssm hybrid"] [--seeds "1 2 3"] [--steps 7000] [--ramp 1050] [--seconds 100000]
-#     [--tokens 32768] [--items 1000] [--score-seconds 100000] [--results DIRECTORY] [--include DIRECTORY] [-- TRAIN_FLAGS]
+#   training/run.sh WORK_DIRECTORY [--kinds "arm mdm hybrid ssm"] [--seeds "1 2 3"] [--steps 7000] [--ramp 1050] [--seconds 100000]
+#     [--tokens 32768] [--pack "PACK_FLAGS"] [--items 1000] [--score-seconds 100000] [--results DIRECTORY] [--include DIRECTORY]
+#     [-- TRAIN_FLAGS]
 # --seconds bounds the trainings, counted from the start: they then stop where they are, and go on with the same command.
 # --ramp: over so many steps questions grow from one passage to ten (15 % of them unless given); looking up is learnt there.
 # A step of all four kinds takes 62 ms on an H200, of three seeds each 186.
-# --results takes logs while they grow, and at the end the checkpoints (tar) and scores: mini-KIND-SEED.
+# --pack: more about the data, as in --pack "--several 0.5" (buoy-pack --help).
+# --results takes logs while they grow, each kind's checkpoints (tar) when it is trained, scores at the end: mini-KIND-SEED.
 # --include holds fmt, nlohmann and CLI where these are not installed. Seeds are those of first weights and masks; all see
 # the same data in the same order.
 set -eu
@@ -13,7 +15,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 began=$(date +%s)
 work=${1:?usage: run.sh WORK_DIRECTORY [FLAGS], see its first lines}
 shift
-kinds="arm mdm ssm hybrid" seeds="1 2 3" steps=7000 seconds=100000 items=1000 score=100000 results= include= tokens=32768 ramp=
+kinds="arm mdm hybrid ssm" seeds="1 2 3" steps=7000 seconds=100000 items=1000 score=100000 results= include= tokens=32768 ramp= pack_flags=
 while [ $# -gt 0 ]; do
   case $1 in
     --kinds) kinds=$2 ;;
@@ -26,6 +28,7 @@ while [ $# -gt 0 ]; do
     --results) results=$2 ;;
     --tokens) tokens=$2 ;;
     --include) include=$2 ;;
+    --pack) pack_flags=$2 ;;
     --) shift && break ;;
     *) echo "run.sh: unknown flag $1" >&2 && exit 2 ;;
   esac
@@ -56,17 +59,32 @@ for kind in $kinds; do
   # shellcheck disable=SC2086
   python3 "$here/training/train.py" "$kind" --data "$work/data" --out "$work/mini-$kind" --steps "$steps" \
     --seeds $seeds --tokens "$tokens" --seconds "$seconds" --began "$began" ${DEVICE:+--device "$DEVICE"} "$@" >> "$results/mini-$kind.log" 2>&1 &
-  trainings="$trainings $!"
+  trainings="$trainings $kind:$!"
 done
 if ! [ -x "$work/tools/buoy-pack" ]; then
   sh "$here/training/build.sh" "$work/tools" "$include"
 fi
 last=$(printf '%05d' $(((steps - 1) / 64)))
+# shellcheck disable=SC2086
 [ -f "$work/data/$last.bin" ] ||
   nice "$work/tools/buoy-pack" --tokenizer "$tokenizer" -o "$work/data" --seed 1 --batches "$steps" \
-    --tokens "$tokens" --ramp "${ramp:-$((steps * 15 / 100))}" &
+    --tokens "$tokens" --ramp "${ramp:-$((steps * 15 / 100))}" $pack_flags &
 pack=$!
-for training in $trainings; do wait "$training" || echo "a training failed: see $results/*.log" >&2; done
+
+# What is trained is brought to safety at once: the slowest kind takes twice as long as the fastest.
+keep() {  # kind
+  for seed in $seeds; do
+    run=$work/mini-$1-$seed
+    [ -f "$run/checkpoint/config.json" ] || continue
+    cp "$tokenizer" "$run/checkpoint/"
+    echo '{"prompt_template": "micro"}' > "$run/checkpoint/buoy.json"
+    tar -C "$run" -cf "$results/mini-$1-$seed.tar" checkpoint settings.json
+  done
+}
+for training in $trainings; do
+  wait "${training#*:}" || echo "a training failed: see $results/mini-${training%:*}.log" >&2
+  keep "${training%:*}"
+done
 kill "$pack" 2> /dev/null || true
 echo "trained in $(($(date +%s) - began)) s"
 
@@ -75,9 +93,6 @@ for seed in $seeds; do
   for kind in $kinds; do
     run=$work/mini-$kind-$seed
     [ -f "$run/checkpoint/config.json" ] || continue
-    cp "$tokenizer" "$run/checkpoint/"
-    echo '{"prompt_template": "micro"}' > "$run/checkpoint/buoy.json"
-    tar -C "$run" -cf "$results/mini-$kind-$seed.tar" checkpoint settings.json
     python3 "$here/training/evaluate.py" "$run/checkpoint" "$work/tools" --tokenizer "$tokenizer" --items "$items" \
       --seconds "$score" --file "$here/data/micro_test.jsonl" --out "$results/mini-$kind-$seed.json" ${DEVICE:+--device "$DEVICE"} \
       > "$results/mini-$kind-$seed.scores" 2>&1 &

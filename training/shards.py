@@ -24,19 +24,26 @@ class Shards:
         while not os.path.exists(path):
             time.sleep(0.05)
         size = 3 * self.tokens + 4 * STARTS
+        if os.path.getsize(path) % size:
+            raise ValueError(f"{path}: {os.path.getsize(path)} bytes, expected records of {size} for batches of {self.tokens} tokens")
         raw = np.fromfile(path, np.uint8, count=size, offset=step % PER_SHARD * size)
         T = self.tokens
         return (torch.from_numpy(raw[:2 * T].view(np.uint16).astype(np.int32)), torch.from_numpy(raw[2 * T:3 * T].copy()),
                 torch.from_numpy(raw[3 * T:].view(np.int32).copy()))
 
     def _read(self, first):
-        for step in itertools.count(first):
-            record = self._record(step)
-            self.ready.put([x.pin_memory() for x in record] if self.device == "cuda" else record)
+        try:
+            for step in itertools.count(first):
+                record = self._record(step)
+                self.ready.put([x.pin_memory() for x in record] if self.device == "cuda" else record)
+        except (OSError, ValueError) as error:  # nobody waits for this thread
+            self.ready.put(error)
 
     def next(self):
         """tokens, flags, starts in host memory, pinned where there is a card."""
         began = time.time()
         record = self.ready.get()
         self.waited += time.time() - began
+        if isinstance(record, Exception):
+            raise SystemExit(str(record))
         return record
