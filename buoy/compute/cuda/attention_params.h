@@ -62,6 +62,7 @@ struct SequenceView {
   float* mean_output_norm;                         // [H] or null
   float* uniform_norm;                             // [Hkv] or null
   float* means_scratch;                            // [H, chunks, 2·D + 1]
+  float* uniform_scratch;                          // [Hkv, chunks, D + 1], or null under a full mask
 };
 
 // A batch of sequences of one layer. Grids cover the largest sequence; smaller ones leave early.
@@ -100,7 +101,12 @@ void run_row_means(const AttentionView& view, cudaStream_t stream);
 void run_means(const AttentionView& view, cudaStream_t stream);
 Index means_scratch(const AttentionView& view, const SequenceView& s);
 
-// Value norms, the mean output norm, and what it would be under uniform attention.
-void run_norms(const AttentionView& view, cudaStream_t stream);
+// Value norms, and what the mean output norm would be under uniform attention; uniform_scratch() floats are
+// needed for each sequence.
+void run_value_norms(const AttentionView& view, cudaStream_t stream);
+Index uniform_scratch(const AttentionView& view, const SequenceView& s);
+
+// The mean output norm, of the lengths that pass 1 left.
+void run_output_norms(const AttentionView& view, cudaStream_t stream);
 
 }  // namespace buoy::cuda

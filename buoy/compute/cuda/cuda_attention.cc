@@ -71,15 +71,14 @@ void run_work(const Work& work, cudaStream_t stream) {
     check_cuda(cudaEventRecord(event, first), "record an event");
     check_cuda(cudaStreamWaitEvent(then, event), "order streams");
   };
-  if (work.means) {  // of queries and keys alone
-    order(work.begun, stream, work.aside);
-    run_means(view, work.aside);
-  }
+  if (work.means || work.norms) order(work.begun, stream, work.aside);
+  if (work.means) run_means(view, work.aside);        // of queries and keys alone
+  if (work.norms) run_value_norms(view, work.aside);  // of values alone
   work.passes->attention(view, stream);
   if (aside) order(work.attended, stream, work.aside);
   if (work.rows) work.passes->rows(view, work.aside);
   if (work.row_means) run_row_means(view, work.aside);
-  if (work.norms) run_norms(view, work.aside);
+  if (work.norms) run_output_norms(view, work.aside);
   if (work.columns) {
     run_order(view, stream);
     work.passes->columns(view, stream);
@@ -237,6 +236,7 @@ void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSeq
     view.output_norms = scratch(args.H * s.T);
     view.mean_output_norm = plan.answers.add(stats.mean_output_norm);
     view.uniform_norm = plan.answers.add(stats.uniform_norm);
+    if (view.block > 0) view.uniform_scratch = scratch(uniform_scratch(batch, view));
     view.value_norms = plan.answers.add(stats.value_norms);
     plan.norms = true;
   }

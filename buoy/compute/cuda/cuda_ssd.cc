@@ -18,7 +18,10 @@ struct Work {
 
 void run_work(const Work& work, cudaStream_t stream) {
   run_ssd_scan(work.view, stream);
-  if (work.norms) run_norms(work.as_attention, stream);
+  if (work.norms) {
+    run_value_norms(work.as_attention, stream);
+    run_output_norms(work.as_attention, stream);
+  }
   if (work.columns) run_ssd_columns(work.view, stream);
   if (work.magnitudes) run_ssd_magnitudes(work.view, stream);
   if (work.rows) run_ssd_rows(work.view, stream);

@@ -183,7 +183,7 @@ int outputs_shared(Index n, Index P) {
 
 bool ssd_fits(Index n, Index P) {
   constexpr Index kRoom = 96 * 1024,
-                  kMost = 256;  // of a block on any card from Ampere on; columns of run_norms()
+                  kMost = 256;  // of a block on any card from Ampere on; columns of run_value_norms()
   return n <= kMost && P <= kMost && outputs_shared(n, P) <= kRoom;
 }
 
