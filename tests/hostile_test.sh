@@ -75,7 +75,7 @@ fi
 # Too little memory to draw in ends in a line: the libraries would crash, or wait for a thread that could not be started.
 if [[ $buoy != *asan* ]]; then
   "$buoy" trace -m mini-arm -p x --gen-length 2 -o "$work/drawn.npz" >/dev/null 2>&1
-  for kilobytes in 150000 175000 200000 225000; do
+  for kilobytes in 120000 150000 175000 200000 225000; do
     count=$((count + 1)); rm -rf "$work/drawn"
     (ulimit -v $kilobytes; timeout -s KILL 60 "$buoy" analyze "$work/drawn.npz" --only absorption -o "$work/drawn" >"$work/out" 2>&1); status=$?
     [ $status -le 1 ] || note "drawing in $kilobytes kB: exit code $status, $(tail -1 "$work/out")"

@@ -190,15 +190,24 @@ struct Canvas::State {
   }
 };
 
+namespace {
+
+// GLib ends the process where memory is short, and Pango waits for ever for a thread that reads its fonts.
+void check_room_to_draw() {
+  check_memory_left(128, "drawing");
+  check_thread_left("drawing");
+}
+
+}  // namespace
+
 bool fonts_present() {
+  check_room_to_draw();
   const FontMap fonts(pango_cairo_font_map_new());
   return has_fonts(fonts.get());
 }
 
 Canvas::Canvas(Medium medium, Size size) : state_(std::make_unique<State>()) {
-  // GLib ends the process where memory is short, and Pango waits for ever for a thread that reads its fonts.
-  check_memory_left(128, "drawing");
-  check_thread_left("drawing");
+  check_room_to_draw();
   State& s = *state_;
   s.medium = medium;
   s.fonts.reset(pango_cairo_font_map_new());

@@ -1,6 +1,7 @@
 #include "buoy/report/intervene_dose.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -87,7 +88,14 @@ bool controls_another(const InterventionResult& result, const InterventionRow& r
 
 std::vector<StudyFigure> dose_response_figures(const InterventionResult& result, const FigureWriter& writer) {
   if (result.curves.empty()) return {};
-  Curves curves{.note = "Bands: 95 % bootstrap intervals over questions. Faint: the control.",
+  const std::vector<std::string> models = names_in(result.curves, &DoseCurve::model);
+  const std::span<const std::string> drawn =
+      std::span(models).first(std::min(kMostDoseModels, models.size()));
+  const std::string left_out =
+      drawn.size() == models.size()
+          ? ""
+          : fmt::format(" The first {} of {} models; the table has all.", drawn.size(), models.size());
+  Curves curves{.note = "Bands: 95 % bootstrap intervals over questions. Faint: the control." + left_out,
                 .width = kTextWidth,
                 .panels_across = 2,
                 .x_title = "keys or heads touched",
@@ -95,7 +103,7 @@ std::vector<StudyFigure> dose_response_figures(const InterventionResult& result,
   for (const std::string& intervention : names_in(result.curves, &DoseCurve::intervention)) {
     CurvePanel panel{.title = intervention, .series = {}};
     for (const DoseCurve& c : result.curves) {
-      if (c.intervention != intervention) continue;
+      if (c.intervention != intervention || std::ranges::find(drawn, c.model) == drawn.end()) continue;
       Series own = level_series(c, &DosePoint::change, c.model);
       Series control = level_series(c, &DosePoint::control_change, c.model + ", control");
       own.color = control.color = writer.color_of(c.model);
@@ -103,7 +111,7 @@ std::vector<StudyFigure> dose_response_figures(const InterventionResult& result,
       panel.series.push_back(std::move(own));
       if (control.x.size() > 1) panel.series.push_back(std::move(control));
     }
-    curves.panels.push_back(std::move(panel));
+    if (!panel.series.empty()) curves.panels.push_back(std::move(panel));
   }
   curves.panels_across = std::min<Index>(2, std::ssize(curves.panels));
   std::string csv = figure_csv(curves);

@@ -9,6 +9,9 @@
 
 namespace buoy {
 
+// Models whose curves are drawn, each with its control: as many as there are colours to tell them apart.
+inline constexpr std::size_t kMostDoseModels = 3;
+
 // The figure "interventions_levels" and a table of slopes; nothing where nothing was run at several levels.
 std::vector<StudyFigure> dose_response_figures(const InterventionResult& result, const FigureWriter& writer);
 std::vector<Block> dose_response_tables(const InterventionResult& result);

@@ -364,6 +364,30 @@ TEST(IntervenePage, ShowsLevelsAndDosesBesideThoseOfTheControl) {
   EXPECT_EQ(read_file(dir / "out/figures/interventions_levels.csv").substr(0, 6), "panel,");
 }
 
+TEST(IntervenePage, DrawsTheFirstOfManyModelsAndHasAllInItsTable) {
+  const TempDir dir;
+  InterventionResult result = some_interventions();
+  for (const char* model : {"mdm", "b", "c", "d"}) {
+    result.curves.push_back(
+        {.model = model,
+         .intervention = "mask-anchors",
+         .control = "mask-random",
+         .points = {{.level = 1, .change = summary(-5, 2), .control_change = summary(-1, 2)}},
+         .slope = summary(-6, 1)});
+  }
+  const auto section = intervene_sections(result, writer_in(dir)).front();
+  EXPECT_EQ(figures_in(section), 2);
+  const std::string csv = read_file(dir / "out/figures/interventions_levels.csv");
+  EXPECT_NE(csv.find("c, control"), std::string::npos);
+  EXPECT_EQ(csv.find("d, control"), std::string::npos);
+  const bool has_all = std::ranges::any_of(section.blocks, [](const Block& block) {
+    const auto* table = std::get_if<TableBlock>(&block);
+    return table != nullptr &&
+           std::ranges::count(table->rows, "mask-anchors", [](const auto& row) { return row[1]; }) >= 4;
+  });
+  EXPECT_TRUE(has_all);
+}
+
 TEST(IntervenePage, WithoutTracesThereIsNoSecondSection) {
   const TempDir dir;
   InterventionResult result = some_interventions();
