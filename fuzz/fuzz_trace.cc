@@ -3,56 +3,18 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <limits>
-#include <span>
 
 #include "buoy/analysis/analyses.h"
 #include "buoy/io/json.h"
 #include "buoy/io/npz.h"
 #include "buoy/probe/trace_file.h"
+#include "fuzz/changes.h"
 #include "fuzz/scratch.h"
 
 namespace {
 
 using namespace buoy;
-
-// Reads the input as a list of changes; past its end everything is 0.
-struct Changes {
-  std::span<const std::uint8_t> left;
-
-  unsigned byte() {
-    if (left.empty()) return 0;
-    const unsigned first = left[0];
-    left = left.subspan(1);
-    return first;
-  }
-  std::uint64_t word() {
-    std::uint64_t w = 0;
-    for (int i = 0; i < 8; ++i) w = w << 8 | byte();
-    return w;
-  }
-  // Mostly numbers that sizes break on.
-  Index number() {
-    constexpr Index kSpecial[] = {0,
-                                  1,
-                                  -1,
-                                  2,
-                                  3,
-                                  7,
-                                  100,
-                                  255,
-                                  65536,
-                                  Index{1} << 31,
-                                  Index{1} << 32,
-                                  Index{1} << 61,
-                                  Index{1} << 62,
-                                  std::numeric_limits<Index>::max(),
-                                  std::numeric_limits<Index>::min()};
-    const unsigned b = byte();
-    if (b < std::size(kSpecial)) return kSpecial[b];
-    return b < 200 ? Index{b} - 100 : static_cast<Index>(word());
-  }
-};
+using fuzzing::Changes;
 
 // A trace's arrays with its header as it is edited: read once a program and written once a run.
 struct Edited {
