@@ -17,6 +17,7 @@ and, invisible to readers, one line right before a block:
 Tables whose first column is "column" or "quantity" are compared with the CSV files that the commands wrote (docs_schema.py).
 """
 import concurrent.futures
+import functools
 import os
 import pathlib
 import re
@@ -134,6 +135,15 @@ def matches(expected, got):
     return re.fullmatch(pattern, got.rstrip() + "\n") is not None
 
 
+@functools.cache
+def project_entries():
+    """What stands at the top of the project: not what its commands left there, which documents would then share."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0 and listed.stdout:
+        return sorted({line.split("/")[0] for line in listed.stdout.splitlines()})
+    return sorted(entry.name for entry in ROOT.iterdir() if entry.name not in ("build", "out", ".git"))
+
+
 class Document:
     """One document's run in a scratch folder of its own."""
 
@@ -141,9 +151,8 @@ class Document:
         self.path, self.scratch, self.environment, self.verbs, self.slow = path, scratch, environment, verbs, slow
         self.problems, self.ran, self.checked = [], 0, 0
         self.last_output = None
-        for entry in ROOT.iterdir():
-            if entry.name not in ("build", ".git"):
-                (scratch / entry.name).symlink_to(entry)
+        for name in project_entries():
+            (scratch / name).symlink_to(ROOT / name)
 
     def fail(self, line, text):
         self.problems.append(f"{self.path.relative_to(ROOT)}:{line}: {text}")
