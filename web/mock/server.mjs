@@ -351,7 +351,7 @@ export class Mock {
       const body = text ? JSON.parse(text) : {};
       const [status, answer] =
         request.method === "GET"
-          ? [200, this.get(path, url.searchParams)]
+          ? [200, await this.get(path, url.searchParams)]
           : request.method === "POST"
             ? this.post(path, body)
             : request.method === "PATCH"

@@ -38,6 +38,7 @@ export class AskView {
   private shown = "";
   private asked = ""; // the question whose answers are shown
   private example = button("Make an example and ask it", () => void this.make_example(), { class: "primary" });
+  private log = button("Log for buoy replay", () => void this.save_log());
   private answers: { run: Run; element: HTMLElement; support: Support | null }[] = [];
 
   constructor(
@@ -46,7 +47,6 @@ export class AskView {
     private runs: () => Promise<RunSummary[]>,
   ) {
     this.question.addEventListener("keydown", (event) => event.key === "Enter" && void this.ask());
-    const log = button("Log for buoy replay", () => void this.save_log());
     this.element = h(
       "div",
       { class: "ask-view columns" },
@@ -88,7 +88,7 @@ export class AskView {
             { class: "row" },
             this.example,
             button("Add a document", () => this.edit(null)),
-            log,
+            this.log,
           ),
         ),
       ),
@@ -126,8 +126,9 @@ export class AskView {
       set_choices(
         this.chooser,
         [{ value: "", label: "choose …" }, ...names.map((n) => ({ value: n, label: n }))],
-        collection,
+        names.includes(collection) ? collection : "",
       );
+      this.log.hidden = !names.includes(collection);
       this.example.hidden = names.includes(EXAMPLE.collection);
       if (!collection && names.length) this.store.set({ collection: names[0] });
       else await this.show_documents();

@@ -1,7 +1,7 @@
 // A panel with a title, what it shows, and the menu that takes it away as SVG, PNG or CSV.
 import { button, h, replace } from "./dom";
 import { reason } from "./run";
-import { to_png, to_svg } from "./to_svg";
+import { to_png, to_svg, whole } from "./to_svg";
 
 export interface Table {
   columns: string[];
@@ -60,6 +60,15 @@ export class Card {
         ),
       ),
     );
+    document.addEventListener("pointerdown", (event) => {
+      if (!menu.contains(event.target as Node)) menu.open = false;
+    });
+    menu.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !menu.open) return;
+      event.stopPropagation(); // the token stays chosen
+      menu.open = false;
+      menu.querySelector("summary")?.focus();
+    });
     this.element = h(
       "section",
       { class: `card ${name}`, "aria-label": title, "data-card": name },
@@ -87,7 +96,7 @@ export class Card {
   async take(kind: "svg" | "png" | "csv"): Promise<void> {
     const file = `buoy-${this.name}.${kind}`;
     if (kind === "csv") return save(file, new Blob([to_csv(this.table())], { type: "text/csv" }));
-    const svg = to_svg(this.body, this.title);
+    const svg = whole(this.body, () => to_svg(this.body, this.title));
     save(file, kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await to_png(svg));
   }
 }

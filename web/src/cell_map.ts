@@ -11,6 +11,7 @@ export interface MapSource {
   first: number; // positions [first, end)
   end: number;
   steps: number;
+  pass(step: number): number; // what a step is called
   // Colours 0xRRGGBB of `count` groups of `group` positions from `position`; -1: not known yet. Into out[count].
   row(step: number, position: number, count: number, group: number, out: Int32Array): void;
   bands: Band[];
@@ -337,7 +338,8 @@ export class CellMap {
     this.row_mark.hidden = !s || !this.width || step >= s.steps;
     this.row_mark.style.top = `${BAND + step * rows}px`;
     this.row_mark.style.height = `${rows + 1}px`;
-    if (this.step_label.textContent !== String(step)) this.step_label.textContent = String(step);
+    const name = String(s?.pass(step) ?? step);
+    if (this.step_label.textContent !== name) this.step_label.textContent = name;
     const width = Math.max(this.scale, 3),
       x = this.x_of(position) + (this.scale - width) / 2;
     this.column_mark.hidden = !s || position < s.first || position >= s.end || x < LEFT - 1 || x > this.width;
@@ -356,7 +358,7 @@ export class CellMap {
     for (let step = 0; step < s.steps; ++step) {
       if (step % every) continue;
       c.fillStyle = color("soft");
-      c.fillText(String(step), LEFT - 5, BAND + (step + 0.5) * rows + 0.5);
+      c.fillText(String(s.pass(step)), LEFT - 5, BAND + (step + 0.5) * rows + 0.5);
     }
     c.textAlign = "left";
   }

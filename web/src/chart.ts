@@ -14,6 +14,7 @@ export function line_chart(
   here: number,
   label: string,
   choose: (i: number) => void,
+  pass: (i: number) => number,
   base: number | null,
 ): SVGElement {
   const W = 420,
@@ -47,8 +48,8 @@ export function line_chart(
       }),
     ),
     s("line", { x1: x(here), x2: x(here), y1: 2, y2: H - bottom, class: "here" }),
-    s("text", { x: left, y: H - 3, class: "tick" }, "step 0"),
-    s("text", { x: W - 6, y: H - 3, class: "tick", "text-anchor": "end" }, String(n - 1)),
+    s("text", { x: left, y: H - 3, class: "tick" }, `step ${pass(0)}`),
+    s("text", { x: W - 6, y: H - 3, class: "tick", "text-anchor": "end" }, String(pass(n - 1))),
   );
   svg.addEventListener("click", (event) => {
     const r = svg.getBoundingClientRect(),
@@ -162,7 +163,10 @@ export function bars(rows: Bar[], show: (value: number) => string): HTMLElement 
         item.setAttribute("role", "button");
         item.addEventListener("click", r.choose);
         item.addEventListener("keydown", (e) => {
-          if (e.key === "Enter") r.choose?.();
+          if (e.key !== "Enter" && e.key !== " ") return;
+          e.preventDefault(); // or the page scrolls, and the run plays
+          e.stopPropagation();
+          r.choose?.();
         });
       }
       return item;

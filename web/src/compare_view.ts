@@ -48,9 +48,17 @@ export function beside(id: string, runs: RunSummary[]): string {
   }
   return "";
 }
+const kin = (a: Run, b: Run) =>
+  b.info.parent === a.id || a.info.parent === b.id || (Boolean(a.info.parent) && a.info.parent === b.info.parent);
+// Pass beside pass for a run and its forks, also while one of them is shorter; other runs are stretched to each other.
 export function step_beside(step: number, a: Run, b: Run): number {
+  if (kin(a, b)) return b.step_at(a.pass(step));
   return a.S === b.S || a.S < 2 ? Math.min(step, b.S - 1) : Math.round((step * (b.S - 1)) / (a.S - 1));
 }
+
+// A pass that the other branch has not reached, or that was not recorded, is beside none.
+const is_beside = (step: number, a: Run, b: Run) =>
+  !kin(a, b) || a.pass(step) === b.pass(step_beside(step, a, b));
 
 export class CompareView {
   readonly element: HTMLElement;
@@ -196,12 +204,15 @@ export class CompareView {
   private differing(a: Run, b: Run, step: number): Set<number> {
     const out = new Set<number>(),
       other = step_beside(step, a, b);
+    if (!is_beside(step, a, b)) return out;
+    const after = !kin(a, b) || a.pass(step + 1) === b.pass(other + 1) ? 1 : 0; // or what both had before it
     for (let i = a.info.prompt_length; i < common_length(a, b); ++i)
-      if (a.token_at(step + 1, i) !== b.token_at(other + 1, i)) out.add(i);
+      if (a.token_at(step + after, i) !== b.token_at(other + after, i)) out.add(i);
     return out;
   }
 
   private ratios(a: Run, b: Run, step: number, state: State): Float32Array | null {
+    if (!is_beside(step, a, b)) return null;
     const of = (run: Run, at: number) => {
       const layer = this.layer_of(run, state),
         head = state.head < run.H ? state.head : -1,
@@ -222,6 +233,7 @@ export class CompareView {
       first: 0,
       end: common_length(a, b),
       steps: a.S,
+      pass: (step: number) => a.pass(step),
       bands: bands_of(a),
       outlined: () => [],
       row: (step: number, position: number, count: number, group: number, out: Int32Array) => {
@@ -236,16 +248,18 @@ export class CompareView {
         }
       },
       say: (step: number, position: number) =>
-        `step ${step}, position ${position}: B receives ${times(this.ratios(a, b, step, state)?.[position] ?? NaN)} what A receives${comparable(a, b) ? "" : ", each over its null"}`,
+        `step ${a.pass(step)}, position ${position}: B receives ${times(this.ratios(a, b, step, state)?.[position] ?? NaN)} what A receives${comparable(a, b) ? "" : ", each over its null"}`,
     };
   }
 
   // Whether everything recorded before the fork is the same, bit for bit; null where it cannot be told yet.
   private same_before(a: Run, b: Run, step: number, state: State): boolean | null {
-    for (let t = 0; t < Math.min(step, a.S, b.S); ++t) {
-      for (let i = 0; i < a.N; ++i) if (a.token_at(t, i) !== b.token_at(t, i)) return false;
+    for (let t = 0; t < Math.min(step, a.S); ++t) {
+      const u = step_beside(t, a, b); // of a trace that has not every step, all are computed again
+      if (!is_beside(t, a, b)) return null;
+      for (let i = 0; i < a.N; ++i) if (a.token_at(t, i) !== b.token_at(u, i)) return false;
       const one = a.received(t, state.layer, -1, "all", () => this.fresh()),
-        two = b.received(t, state.layer, -1, "all", () => this.fresh());
+        two = b.received(u, state.layer, -1, "all", () => this.fresh());
       if (!one || !two) return null;
       for (let i = 0; i < a.N; ++i) if (one[i] !== two[i]) return false;
     }
@@ -255,10 +269,11 @@ export class CompareView {
   private show_changes(a: Run, b: Run, state: State): void {
     const out: HTMLElement[] = [];
     const parent = b.info.parent === a.id,
-      at = a.index_of(b.info.fork_step);
+      at = a.index_of(b.info.fork_step),
+      pass = b.info.fork_step ?? at;
     if (parent) {
       const what = (b.info.changes ?? []).flatMap((c) => changes_in_words(a, c));
-      out.push(h("p", {}, `B branches off from A before step ${at}${what.length ? `: ${what.join("; ")}` : ""}.`));
+      out.push(h("p", {}, `B branches off from A before step ${pass}${what.length ? `: ${what.join("; ")}` : ""}.`));
       const held = pins_in_words(b, state.layer);
       if (held) out.push(h("p", {}, held));
       const same = aligned(a, b) ? this.same_before(a, b, at, state) : null;
@@ -268,8 +283,8 @@ export class CompareView {
             "p",
             { class: same ? "good" : "bad" },
             same
-              ? `Before step ${at}: the same tokens and the same attention, bit for bit.`
-              : `Before step ${at} the two differ, which they should not.`,
+              ? `Before step ${pass}: the same tokens and the same attention, bit for bit.`
+              : `Before step ${pass} the two differ, which they should not.`,
           ),
         );
     }
@@ -283,17 +298,20 @@ export class CompareView {
       );
       return replace(this.changed.body, ...out);
     }
-    const tokens = this.changed_tokens(a, b);
+    const tokens = this.changed_tokens(a, b),
+      so_far = a.info.state === "done" && b.info.state === "done" ? "" : "So far ";
     out.push(
       h(
         "p",
         {},
         tokens.length
-          ? `${plural(tokens.length, "token of the answer differs", "tokens of the answer differ")}: ${tokens
+          ? `${so_far}${plural(tokens.length, "token of the answer differs", "tokens of the answer differ")}: ${tokens
               .slice(0, 8)
               .map((i) => `${i}: ${quoted(a.piece(a.info.tokens[i]))} → ${quoted(b.piece(b.info.tokens[i]))}`)
               .join(", ")}${tokens.length > 8 ? " …" : ""}.`
-          : "The answers are the same, token by token.",
+          : so_far
+            ? "So far no token of the answer differs."
+            : "The answers are the same, token by token.",
       ),
     );
     const ratio = this.ratios(a, b, state.step, state);
@@ -308,8 +326,8 @@ export class CompareView {
           "p",
           {},
           far.length
-            ? `In attention, at step ${state.step}: ${far.map(({ v, i }) => `${quoted(a.piece(a.info.tokens[i]))} at ${i} receives ${times(v)}`).join(", ")} of what it does in A${comparable(a, b) ? "" : ", each over its null"}.`
-            : `In attention, at step ${state.step}: no token receives more or less than in A by 1 %.`,
+            ? `In attention, at step ${a.pass(state.step)}: ${far.map(({ v, i }) => `${quoted(a.piece(a.info.tokens[i]))} at ${i} receives ${times(v)}`).join(", ")} of what it does in A${comparable(a, b) ? "" : ", each over its null"}.`
+            : `In attention, at step ${a.pass(state.step)}: no token receives more or less than in A by 1 %.`,
         ),
       );
     }
@@ -319,7 +337,7 @@ export class CompareView {
   private changed_tokens(a: Run, b: Run): number[] {
     const out: number[] = [];
     for (let i = a.info.prompt_length; i < common_length(a, b); ++i)
-      if (a.info.tokens[i] !== b.info.tokens[i]) out.push(i);
+      if (a.info.tokens[i] !== b.info.tokens[i] && a.is_written(i) && b.is_written(i)) out.push(i);
     return out;
   }
 
@@ -344,7 +362,7 @@ export class CompareView {
     const [{ run: a }, { run: b }] = this.sides,
       rows: (number | string | null)[][] = [];
     for (let t = 0; a && b && t < a.S; ++t)
-      this.ratios(a, b, t, this.store.state)?.forEach((v, i) => rows.push([t, i, v]));
+      this.ratios(a, b, t, this.store.state)?.forEach((v, i) => rows.push([a.pass(t), i, v]));
     return { columns: ["step", "position", "b_over_a"], rows };
   }
   private side_table(side: Side) {
@@ -354,7 +372,7 @@ export class CompareView {
     for (let t = 0; run && t < run.S; ++t) {
       const lift = run.lift(t, this.layer_of(run, s), s.head < run.H ? s.head : -1, s.rows, s.null, () => {});
       for (let i = 0; i < run.N; ++i)
-        rows.push([t, i, run.piece(run.token_at(t, i)), run.writing(t, i), lift ? lift[i] : null]);
+        rows.push([run.pass(t), i, run.piece(run.token_at(t, i)), run.writing(t, i), lift ? lift[i] : null]);
     }
     return { columns: ["step", "position", "text", "state", "received_over_null"], rows };
   }

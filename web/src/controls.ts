@@ -38,7 +38,7 @@ export class Controls {
     this.null_ = select(
       "Null",
       [
-        { value: "uniform", label: "÷ uniform attention" },
+        { value: "uniform", label: "÷ uniform" },
         { value: "first", label: "÷ the first step" },
         { value: "none", label: "× N, no null" },
       ],
@@ -103,9 +103,9 @@ export class Controls {
     this.steps = steps;
     this.slider.max = String(steps - 1);
     this.slider.value = String(state.step);
-    const pass = run.info.step_numbers[state.step] ?? state.step;
+    const pass = run.pass(state.step);
     this.slider.setAttribute("aria-valuetext", `step ${pass} of ${steps}`);
-    this.count.textContent = `step ${pass} of 0 … ${run.info.step_numbers[steps - 1] ?? steps - 1}`;
+    this.count.textContent = `step ${pass} of 0 … ${run.pass(steps - 1)}`;
     set_choices(
       this.layer,
       [{ value: "-1", label: "mean" }, ...run.info.layers.map((l) => ({ value: String(l), label: String(l) }))],

@@ -39,7 +39,7 @@ export class FlowPanel {
     if (flow instanceof Error) return this.card.clear(flow.message);
     this.card.say("");
     const names = run.info.region_names ?? flow.regions;
-    const where = `Step ${state.step}, ${layer_name(this.layer(run, state))}${state.layer < 0 ? " (the last)" : ""}.`;
+    const where = `Step ${run.pass(state.step)}, ${layer_name(this.layer(run, state))}${state.layer < 0 ? " (the last)" : ""}.`;
     const how =
       "A ribbon's width is the share of the left region's attention; on the right, the mean share each region gets.";
     const paint = (i: number) => region_color(flow.regions[i], names.indexOf(flow.regions[i]));

@@ -64,6 +64,7 @@ const add = (list: number[], p: number) => {
 export class ForkPanel {
   readonly card: Card;
   private change = nothing();
+  private closed = false; // no model is at hand: of the run before, or of one that still waits for it
   private run: Run | null = null;
   private text = h("input", {
     type: "text",
@@ -196,7 +197,7 @@ export class ForkPanel {
       ),
     );
     this.go.disabled = words.length === 0;
-    this.go.textContent = `Fork at step ${this.store.state.step}`;
+    this.go.textContent = `Fork at step ${this.run?.pass(this.store.state.step) ?? 0}`;
   }
 
   update(run: Run, state: State, live: boolean): void {
@@ -204,13 +205,14 @@ export class ForkPanel {
     this.run = run;
     this.chosen.textContent =
       state.position >= 0
-        ? `Chosen: ${quoted(run.piece(run.info.tokens[state.position]))} at ${state.position}. Before step ${state.step} the branch is the same, bit for bit.`
+        ? `Chosen: ${quoted(run.piece(run.info.tokens[state.position]))} at ${state.position}. Before step ${run.pass(state.step)} the branch is the same, bit for bit.`
         : "Choose a token, say what should happen to it from this step on, and let the run branch.";
     this.show();
     if (!live) {
       this.go.disabled = true;
       this.card.say("Forks need the model: start buoy serve, or view with the model at hand.");
-    }
+    } else if (this.closed) this.card.say("");
+    this.closed = !live;
   }
 
   private async fork(): Promise<void> {

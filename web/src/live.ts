@@ -224,7 +224,7 @@ export class LiveBar {
   private run: Run | null = null;
   private words = h("b", {});
   private left = h("input", {
-   
+    type: "number",
     min: 1,
     max: 4096,
     "aria-label": "Steps left",
@@ -247,11 +247,13 @@ export class LiveBar {
     );
   }
 
-  update(run: Run): void {
+  // `name`: which of two it is.
+  update(run: Run, name: string): void {
     this.run = run;
     const state = run.info.state;
     this.element.hidden = state === "done";
     this.words.textContent =
+      name +
       {
         running: "Running",
         stopped: "Stopped",
@@ -270,12 +272,13 @@ export class LiveBar {
   }
   private async set_left(): Promise<void> {
     const steps_left = Number(this.left.value);
-    if (steps_left >= 1) await this.tell(() => send("PATCH", run_path(this.run?.id ?? ""), { steps_left }));
+    if (!(steps_left >= 1)) return void (this.note.textContent = "Write how many steps are left.");
+    await this.tell(() => send("PATCH", run_path(this.run?.id ?? ""), { steps_left }), `${steps_left} steps left`);
   }
-  private async tell(act: () => Promise<unknown>): Promise<void> {
+  private async tell(act: () => Promise<unknown>, done = ""): Promise<void> {
     try {
       await act();
-      this.note.textContent = "";
+      this.note.textContent = done;
     } catch (error) {
       this.note.textContent = reason(error);
     }

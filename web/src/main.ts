@@ -41,7 +41,7 @@ class App {
   private status = h("p", { class: "status", role: "alert" });
   private spoken = h("p", { class: "spoken", "aria-live": "polite" });
   private help = new Help();
-  private live_bar = new LiveBar();
+  private live_bars = [new LiveBar(), new LiveBar()]; // of the run, and of the one beside it
   readonly store = new Store();
   private unexplored = ""; // the run that was opened without a token: the strongest anchor's is chosen
   private chooser = select("Run", [], "", (id) => this.open(id));
@@ -98,6 +98,7 @@ class App {
       await this.list_runs();
     } catch (error) {
       const refused = error instanceof ApiError && error.status === 401;
+      this.nav.hidden = this.chooser.hidden = true; // there is nothing behind them
       this.status.textContent = `${reason(error)}${refused ? ". Open the address that buoy printed when it started: it holds the token." : ""}`;
       return;
     }
@@ -154,7 +155,7 @@ class App {
         ),
       ),
       this.status,
-      this.live_bar.element,
+      ...this.live_bars.map((bar) => bar.element),
       this.main,
       this.spoken,
     );
@@ -257,7 +258,7 @@ class App {
       tables: this.tables_view,
     }[state.view].element;
     const run = state.view === "run" || state.view === "compare" ? this.need(state.run) : null;
-    this.live_bar.element.hidden = !run;
+    this.show_bars(run, state);
     if ((state.view === "run" || state.view === "compare") && !run) return;
     if (this.main.firstChild !== shown) {
       const anew = this.main.firstChild !== null,
@@ -267,12 +268,20 @@ class App {
       if (lost) this.main.focus({ preventScroll: true }); // or who goes by keyboard begins at the top again
       if (anew) window.scrollTo(0, 0); // another view begins at its top
     }
-    if (run) {
-      this.live_bar.update(run);
-      this.show_run(run, state);
-    } else if (state.view === "live") this.live_panel.update(this.about);
+    if (run) this.show_run(run, state);
+    else if (state.view === "live") this.live_panel.update(this.about);
     else if (state.view === "ask") this.ask_view.update(this.about);
     else this.tables_view.update();
+  }
+
+  private show_bars(run: Run | null, state: State): void {
+    const two = state.view === "compare",
+      runs = [run, run && two ? this.loaded.get(state.other) : null];
+    this.live_bars.forEach((bar, i) => {
+      const its = runs[i];
+      if (its) bar.update(its, two ? `${"AB"[i]}: ` : "");
+      else bar.element.hidden = true;
+    });
   }
 
   // A link may name a step, a layer or a position that this run does not have.
@@ -297,7 +306,7 @@ class App {
       const lift = run.lift(state.step, state.layer, state.head, state.rows, state.null, () => {});
       this.spoken.textContent =
         place(run, state.step, state.position) + (lift ? `, receives ${times(lift[state.position])} its null` : "");
-    } else this.spoken.textContent = `step ${state.step}`;
+    } else this.spoken.textContent = `step ${run.pass(state.step)}`;
   }
 
   // Panels about a token are empty until one is chosen; a first visitor should see what they are for.

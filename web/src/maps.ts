@@ -22,7 +22,7 @@ export type Anchored = (step: number) => number[];
 export function place(run: Run, step: number, position: number): string {
   const state = run.writing(step, position),
     region = run.info.regions[position] ?? "";
-  if (state === "absent") return `position ${position}, not there yet at step ${step}`;
+  if (state === "absent") return `position ${position}, not there yet at step ${run.pass(step)}`;
   const guess = run.guess(step, position);
   const what =
     state === "mask"
@@ -30,7 +30,7 @@ export function place(run: Run, step: number, position: number): string {
         ? `mask, best guess “${visible(run.piece(guess))}”`
         : "mask"
       : `“${visible(run.piece(run.token_at(state === "new" ? step + 1 : step, position)))}”`;
-  return `step ${step}, position ${position}: ${what}${state === "new" ? ", written now" : ""}${region ? `, ${region}` : ""}`;
+  return `step ${run.pass(step)}, position ${position}: ${what}${state === "new" ? ", written now" : ""}${region ? `, ${region}` : ""}`;
 }
 
 // Over a group of positions the largest lift is shown: an anchor among thousands stays visible.
@@ -41,6 +41,7 @@ export function attention_source(run: Run, state: State, anchored: Anchored, the
     first: 0,
     end: run.N,
     steps: run.S,
+    pass: (step) => run.pass(step),
     bands: bands_of(run),
     outlined: anchored,
     row(step, position, count, group, out) {
@@ -95,6 +96,7 @@ export function writing_source(run: Run, state: State, anchored: Anchored): MapS
     first,
     end: run.N,
     steps: run.S,
+    pass: (step) => run.pass(step),
     bands: bands_of(run, first),
     outlined: (step) => anchored(step).filter((p) => p >= first),
     row(step, position, count, group, out) {

@@ -109,12 +109,17 @@ export class Run {
     return now < 0 ? "absent" : "mask";
   }
 
+  // Whether the position holds what it will hold in the end.
+  is_written(position: number): boolean {
+    const token = this.info.tokens[position];
+    return this.info.state === "done" || (token >= 0 && token !== this.mask_id());
+  }
+
   // What has been written, where the run still goes on: masks are left out.
   answer(): string {
     if (this.info.state === "done") return this.info.answer.trim();
-    const written = this.info.tokens
-      .slice(this.info.prompt_length)
-      .filter((token) => token >= 0 && token !== this.mask_id());
+    const first = this.info.prompt_length,
+      written = this.info.tokens.slice(first).filter((_, i) => this.is_written(first + i));
     return written
       .map((token) => this.piece(token))
       .filter((piece) => !/^<\|[^|]*\|>$/.test(piece)) // an end that is written first is no answer
@@ -126,6 +131,18 @@ export class Run {
   index_of(pass: number | null): number {
     const index = this.info.step_numbers.findIndex((n) => n >= (pass ?? 0));
     return index < 0 ? this.S : index;
+  }
+
+  // The number of a recorded step: of a trace that has every fourth, 0, 4, 8 …
+  pass(step: number): number {
+    return this.info.step_numbers[step] ?? step;
+  }
+
+  // The recorded step of a pass, or the last one before it.
+  step_at(pass: number): number {
+    let step = this.S - 1;
+    while (step > 0 && this.pass(step) > pass) --step;
+    return step;
   }
 
   // Models that fill masks propose a token for each; older traces do not say which.
@@ -160,15 +177,21 @@ export class Run {
   // An array that is there already; starts to fetch it otherwise and calls `then` when it has come.
   array(name: string, then: () => void): Array_ | null {
     if (this.ready.has(name)) return this.ready.get(name) ?? null;
-    if (!this.arrays.has(name)) {
-      const request = get_array(this.path(`/arrays/${name}`)).catch(() => null);
-      this.arrays.set(name, request);
-      void request.then((array) => {
-        this.ready.set(name, array);
-        then();
-      });
-    }
+    this.ask(name, () => get_array(this.path(`/arrays/${name}`)).catch(() => null), then);
     return null;
+  }
+
+  // Asked for once; whoever wants it while it is on its way is told when it has come.
+  private ask(name: string, fetch: () => Promise<Array_ | null>, then: () => void): void {
+    let request = this.arrays.get(name);
+    if (!request) {
+      request = fetch().then((array) => {
+        this.ready.set(name, array);
+        return array;
+      });
+      this.arrays.set(name, request);
+    }
+    void request.then(then);
   }
 
   // A state space layer computes no attention: what is shown of it is what its state comes to.
@@ -273,17 +296,12 @@ export class Run {
 
   private array_at(path: string, then: () => void): Array_ | null {
     if (this.ready.has(path)) return this.ready.get(path) ?? null;
-    if (!this.arrays.has(path)) {
-      // Where nothing is known of the step, the null of the finished sequence stands in.
-      const request = get_array(this.path(path))
+    // Where nothing is known of the step, the null of the finished sequence stands in.
+    const fetch = () =>
+      get_array(this.path(path))
         .catch(() => get_array(this.path("/null")))
         .catch(() => null);
-      this.arrays.set(path, request);
-      void request.then((array) => {
-        this.ready.set(path, array);
-        then();
-      });
-    }
+    this.ask(path, fetch, then);
     return null;
   }
 
@@ -313,17 +331,19 @@ export class Run {
       path = `/anchors?rows=${rows}`;
     if (held && !this.stale_anchors) return held;
     this.stale_anchors = false;
-    if (!this.arrays.has(path)) {
-      this.arrays.set(path, Promise.resolve(null));
+    let request = this.arrays.get(path);
+    if (!request) {
       const steps = this.tokens ? this.tokens.shape[0] - 1 : this.S;
-      void get_json<Anchor[]>(this.path(path))
+      request = get_json<Anchor[]>(this.path(path))
         .catch(() => [] as Anchor[])
         .then((found) => {
           this.anchors_by_rows.set(rows, found);
           this.anchor_steps.set(rows, steps);
-          then();
+          return null;
         });
+      this.arrays.set(path, request);
     }
+    void request.then(then); // whoever else asks while they are on their way is told too
     return held ?? null;
   }
 
@@ -342,6 +362,7 @@ export class Run {
     const rows = tokens.shape[0],
       data = new Int32Array((rows + 1) * N);
     data.set(tokens.data as Int32Array);
+    this.apply_changes(event.step, data);
     data.copyWithin(rows * N, (rows - 1) * N, rows * N);
     event.tokens.forEach((p, i) => {
       data[rows * N + p] = event.ids[i];
@@ -353,6 +374,20 @@ export class Run {
     this.info.step_numbers[event.step] ??= event.step;
     if (event.guesses) this.apply_guesses(event.step, event.guesses);
     return true;
+  }
+
+  // What was forced or masked again before the step: no step wrote it, so no event says it.
+  private apply_changes(step: number, data: Int32Array): void {
+    const mask = this.mask_id() ?? -1;
+    for (const change of (this.info.changes ?? []).filter((c) => c.step === step)) {
+      const forced = (change.force ?? []).map((f) => [f.position, f.token ?? -1]),
+        masked = (change.remask ?? []).map((p) => [p, mask]);
+      for (const [p, token] of [...forced, ...masked]) {
+        data[step * this.N + p] = token;
+        this.info.tokens[p] = token;
+        this.info.pieces[p] = this.piece(token);
+      }
+    }
   }
 
   private apply_guesses(step: number, guesses: NonNullable<StepEvent["guesses"]>): void {

@@ -312,7 +312,7 @@ export class RunView {
       const lift = run.lift(t, s.layer, s.head, s.rows, s.null, () => {}),
         anchors = new Set(this.anchors_at.get(t) ?? []);
       for (let i = 0; lift && i < run.N; ++i)
-        rows.push([run.info.step_numbers[t] ?? t, i, lift[i], anchors.has(i) ? 1 : 0]);
+        rows.push([run.pass(t), i, lift[i], anchors.has(i) ? 1 : 0]);
     }
     return { columns: ["step", "position", "received_over_null", "anchor"], rows };
   }
@@ -326,7 +326,7 @@ export class RunView {
           guess = run.guess(t, i),
           token = run.token_at(state === "new" ? t + 1 : t, i);
         rows.push([
-          run.info.step_numbers[t] ?? t,
+          run.pass(t),
           i,
           state,
           state === "mask" || state === "absent" ? "" : run.piece(token),
@@ -343,7 +343,7 @@ export class RunView {
     return {
       columns: ["step", "layer", "position", "text", "region", "class", "lift"],
       rows: anchors.map((a) => [
-        run?.info.step_numbers[a.step] ?? a.step,
+        run?.pass(a.step) ?? a.step,
         a.layer,
         a.position,
         run ? run.piece(run.token_at(a.step, a.position)) : "",

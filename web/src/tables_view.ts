@@ -125,6 +125,7 @@ export class TablesView {
         some.length > 0 && h("optgroup", { label }, ...some.map((t) => option(t)));
     replace(
       this.chooser,
+      id === "" && h("option", { value: "" }, "choose …"),
       group(
         "Figures",
         tables.filter((t) => t.picture),

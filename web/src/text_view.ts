@@ -100,7 +100,7 @@ export class TextView {
     if (state === "mask") {
       const guess = run.guess(step, i);
       return guess >= 0
-        ? { text: visible(run.piece(guess)).replace(/^␣/, ""), kind: "mask guess" }
+        ? { text: visible(run.piece(guess)).replace(/^␣(?=.)/, ""), kind: "mask guess" }
         : { text: "▢", kind: "mask" };
     }
     const token = run.token_at(state === "new" ? step + 1 : step, i),

@@ -18,10 +18,14 @@ function box(element: Element, style: CSSStyleDeclaration, at: Origin): string {
     outline = style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth);
   const fill = clear(style.backgroundColor) ? "none" : style.backgroundColor;
   const line = outline ? style.outlineColor : border && !clear(style.borderTopColor) ? style.borderTopColor : "none";
-  if (fill === "none" && line === "none") return "";
+  const foot = border || clear(style.borderBottomColor) ? 0 : parseFloat(style.borderBottomWidth); // a line below, and none around
+  if (fill === "none" && line === "none" && !foot) return "";
   let out = "";
   for (const r of Array.from(element.getClientRects())) {
     if (r.width < 0.5 || r.height < 0.5) continue;
+    if (foot)
+      out += `<rect x="${round(r.x - at.x)}" y="${round(r.bottom - foot - at.y)}" width="${round(r.width)}" height="${foot}" fill="${style.borderBottomColor}"/>\n`;
+    if (fill === "none" && line === "none") continue;
     out +=
       `<rect x="${round(r.x - at.x)}" y="${round(r.y - at.y)}" width="${round(r.width)}" height="${round(r.height)}" rx="${round(Math.min(parseFloat(style.borderTopLeftRadius) || 0, 8))}"` +
       ` fill="${fill}"${line === "none" ? "" : ` stroke="${line}" stroke-width="${outline || border}"`}/>\n`;
@@ -116,12 +120,25 @@ function draw(node: Node, at: Origin): string {
   );
 }
 
+// What scrolls lies there whole while it is drawn, and then is scrolled as it was.
+export function whole<T>(element: HTMLElement, drawn: () => T): T {
+  const all = [element, ...Array.from(element.querySelectorAll<HTMLElement>("*"))],
+    scrolled = all.filter((e) => e.scrollTop || e.scrollLeft).map((e) => [e, e.scrollTop, e.scrollLeft] as const);
+  element.classList.add("whole");
+  try {
+    return drawn();
+  } finally {
+    element.classList.remove("whole");
+    for (const [e, top, left] of scrolled) [e.scrollTop, e.scrollLeft] = [top, left];
+  }
+}
+
 // The element in its present size, on paper, under a title.
 export function to_svg(element: HTMLElement, title: string): string {
   const head = 26,
     pad = 8,
     r = element.getBoundingClientRect();
-  const width = round(r.width + 2 * pad),
+  const width = round(Math.max(r.width, element.scrollWidth) + 2 * pad),
     height = round(Math.max(r.height, element.scrollHeight) + head + 2 * pad);
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">\n` +

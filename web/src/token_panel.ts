@@ -100,7 +100,7 @@ export class TokenPanel {
       run.info.regions[p],
       run.info.classes[p],
       wrote >= 0
-        ? `written at step ${run.info.step_numbers[wrote]}${Number.isFinite(confidence) ? `, ${percent(confidence)} sure` : ""}`
+        ? `written at step ${run.pass(wrote)}${Number.isFinite(confidence) ? `, ${percent(confidence)} sure` : ""}`
         : null,
     ].filter(Boolean);
     const values = Array.from({ length: run.S }, (_, t) => this.lift(t, state));
@@ -118,6 +118,7 @@ export class TokenPanel {
         state.step,
         `Received attention of position ${p} over the steps`,
         (step) => this.store.set({ step }),
+        (step) => run.pass(step),
         state.null === "none" ? null : 1,
       ),
       h(
@@ -135,7 +136,7 @@ export class TokenPanel {
     return {
       columns: ["step", "position", "received_over_null"],
       rows: Array.from({ length: run.S }, (_, t) => [
-        run.info.step_numbers[t] ?? t,
+        run.pass(t),
         state.position,
         this.lift(t, state),
       ]),
@@ -293,7 +294,7 @@ export class TokenPanel {
       h(
         "p",
         { class: "soft" },
-        `${run.is_implicit(layer) ? "Implicit attention of a state space layer" : "Exact"}, recomputed: step ${state.step}, layer ${layer}${state.layer < 0 ? " (the last; choose another above)" : ""}, ${head_name(state.head)}.`,
+        `${run.is_implicit(layer) ? "Implicit attention of a state space layer" : "Exact"}, recomputed: step ${run.pass(state.step)}, layer ${layer}${state.layer < 0 ? " (the last; choose another above)" : ""}, ${head_name(state.head)}.`,
       ),
       h(
         "div",
@@ -369,7 +370,7 @@ export class TokenPanel {
       h(
         "p",
         { class: "soft" },
-        `What the model would write at position ${state.position} at step ${state.step}${answer.some((c) => c.token === written) ? "; outlined: what stands there in the end" : ""}.`,
+        `What the model would write at position ${state.position} at step ${run.pass(state.step)}${answer.some((c) => c.token === written) ? "; outlined: what stands there in the end" : ""}.`,
       ),
       bars(
         answer.map((c) => ({

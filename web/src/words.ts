@@ -50,7 +50,7 @@ function text_of(run: Run, step: number, anchor: Anchor): string {
 export function anchors_in_words(run: Run, anchors: Anchor[], step: number, layer: number): string {
   const at = (t: number) => anchors.filter((a) => a.step === t && a.layer === layer).sort((a, b) => b.lift - a.lift);
   const now = at(step);
-  const where = `At step ${step}, layer ${layer}, `;
+  const where = `At step ${run.pass(step)}, layer ${layer}, `;
   if (!now.length) return where + "no token is an anchor: none receives far more than its null.";
   const shown = now.slice(0, 3).map((a) => `${text_of(run, step, a)} at ${a.position} (${times(a.lift)}, ${a.region})`);
   const rest = now.length > 3 ? `, and ${now.length - 3} more` : "";
@@ -65,11 +65,11 @@ export function anchors_in_words(run: Run, anchors: Anchor[], step: number, laye
 export function layers_in_words(run: Run, anchors: Anchor[], step: number): string {
   const now = anchors.filter((a) => a.step === step),
     strongest = new Map<number, Anchor>();
-  if (!now.length) return `At step ${step} no token receives far more attention than its null in any layer.`;
+  if (!now.length) return `At step ${run.pass(step)} no token receives far more attention than its null in any layer.`;
   for (const a of now) if (a.lift > (strongest.get(a.layer)?.lift ?? 0)) strongest.set(a.layer, a);
   const tokens = new Set(now.map((a) => a.position)).size,
     places = new Set(Array.from(strongest.values(), (a) => a.position)).size;
-  let out = `At step ${step}, ${plural(tokens, "token", "tokens")} of ${run.length_at(step)} ${tokens === 1 ? "is an anchor" : "are anchors"} in some layer: far more attention than the null. `;
+  let out = `At step ${run.pass(step)}, ${plural(tokens, "token", "tokens")} of ${run.length_at(step)} ${tokens === 1 ? "is an anchor" : "are anchors"} in some layer: far more attention than the null. `;
   out +=
     places === 1
       ? `The strongest is the same in all ${strongest.size} layers that have one`

@@ -77,10 +77,22 @@ const MUTANTS = [
   [
     "svg-left-open",
     "card.ts",
-    "const svg = to_svg(this.body, this.title);",
+    "const svg = whole(this.body, () => to_svg(this.body, this.title));",
     `const svg = to_svg(this.body, this.title).replace("</svg>", "");`,
     "every panel is saved",
   ],
+  ["what-is-scrolled-is-cut", "to_svg.ts", `element.classList.add("whole");`, "", "what is scrolled"],
+  ["branches-are-stretched", "compare_view.ts", "if (kin(a, b)) return", "if (false) return", "a shorter branch"],
+  ["masks-count-as-differing", "compare_view.ts", "&& a.is_written(i) && b.is_written(i)", "", "a shorter branch"],
+  ["rows-are-called-by-their-place", "maps.ts", "pass: (step) => run.pass(step),\n    bands: bands_of(run),", "pass: (step) => step,\n    bands: bands_of(run),", "steps are called"],
+  [
+    "who-asks-second-is-not-told",
+    "run.ts",
+    "void request.then(then); // whoever",
+    "if (!this.told) void request.then(then); this.told = true; // whoever",
+    "the tour begins also",
+  ],
+  ["a-list-hears-no-space", "chart.ts", `e.key !== "Enter" && e.key !== " "`, `e.key !== "Enter"`, "a menu closes"],
 ];
 
 const web = fileURLToPath(new URL("..", import.meta.url)),

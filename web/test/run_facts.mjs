@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { planted } from "../mock/runs.mjs";
 import { $, downloads, fragment, mock, moving, open, page, run_ready, text } from "./stage.mjs";
 
 export const run_facts = {
@@ -181,6 +182,62 @@ export const run_facts = {
     const row = map[1 + 4 * 96 + moving(4, 2)].split(","),
       received = mock.runs.get("planted").arrays.received.data[(4 * 4 + 2) * 96 + moving(4, 2)];
     assert.ok(Math.abs(Number(row[2]) - received * 96) < 1e-3 && row[3] === "1", row.join());
+  },
+  async "what is scrolled is saved whole"() {
+    mock.add(planted({ id: "long", title: "Long", N: 400 }));
+    await page.resize(390, 800);
+    try {
+      await open("view=run&run=long&step=4&layer=2&position=399");
+      await page.until(`${$(".card.text .text")}.scrollTop > 0`, "a text that is scrolled to the token");
+      const scrolled = await page.evaluate(`${$(".card.text .text")}.scrollTop`),
+        svg = (await page.saved("text", "svg")).toString(),
+        height = Number(/height="(\d+)/.exec(svg)[1]),
+        at = Array.from(svg.matchAll(/<text x="[^"]+" y="([-.\d]+)"/g), (m) => Number(m[1]));
+      assert.ok(at.length > 300 && Math.min(...at.slice(1)) > 26 && Math.max(...at) < height, `${height}: ${at.join(" ")}`);
+      assert.equal(await page.evaluate(`${$(".card.text .text")}.scrollTop`), scrolled, "and stays where it was");
+    } finally {
+      await page.resize(1280, 900);
+      mock.runs.delete("long");
+    }
+  },
+  async "steps are called by their passes"() {
+    const run = planted({ id: "thinned", title: "Every fourth", S: 6 });
+    run.info.step_numbers = run.info.step_numbers.map((t) => 4 * t);
+    mock.add(run);
+    await open("view=run&run=thinned&step=3&layer=2&position=20");
+    await page.until(`document.querySelectorAll(".card.rows .bars li").length === 20 && ${$(".flow-chart")}`);
+    assert.equal(await text(".count"), "step 12 of 0 … 20");
+    assert.equal(await text(".card.fork .primary"), "Fork at step 12");
+    assert.equal(await text(".card.map .row-mark"), "12");
+    for (const card of ["anchors", "flow", "rows", "candidates"])
+      assert.match(await text(`.card.${card} .body`), /[Ss]tep 12\b/, card);
+    mock.runs.delete("thinned");
+  },
+  async "that the model is not at hand is said while it is so"() {
+    const run = planted({ id: "far", title: "Far" });
+    run.info.can_recompute = false;
+    mock.add(run);
+    await open("view=run&run=far&step=3");
+    await page.until(`/Forks need the model/.test(${$(".card.fork")}.textContent)`, "what is missing");
+    await page.evaluate(`location.hash = "#view=run&run=planted&step=3"`);
+    await page.until(`${$(".run-head h1")}.textContent === "Planted" && ${$(".card.fork .note")}.hidden`, "nothing is missing");
+    mock.runs.delete("far");
+  },
+  async "a menu closes by Escape or a click beside it, a list is pressed by keys"() {
+    await open("view=run&run=planted&step=4&layer=2&position=20");
+    await page.until(`document.querySelectorAll(".card.rows .bars li").length === 20`);
+    const menus = `document.querySelectorAll("details.menu[open]").length`;
+    for (const close of [() => page.key("Escape"), () => page.click(".run-head h1")]) {
+      await page.click(".card.text summary");
+      assert.equal(await page.evaluate(menus), 1);
+      await close();
+      assert.equal(await page.evaluate(menus), 0);
+    }
+    assert.match(await fragment(), /position=20/, "the token is still chosen");
+    await page.evaluate(`document.querySelectorAll(".card.rows .bars li")[3].focus()`);
+    await page.key(" ");
+    assert.match(await fragment(), /target=\d+/);
+    assert.equal(await page.evaluate(`${$(".play")}.getAttribute("aria-pressed")`), "false", "and the run does not play");
   },
   async "text from data stays text"() {
     await open("view=run&run=hostile&step=2&position=3");

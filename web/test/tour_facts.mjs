@@ -53,6 +53,25 @@ export const tour_facts = {
     assert.ok(await page.evaluate(`${$(".tour")}.hidden`));
     mock.runs.delete("twin");
   },
+  async "the tour begins also where anchors are slow to come"() {
+    const of_run = mock.of_run;
+    let give = () => {};
+    const wait = new Promise((done) => (give = done));
+    mock.of_run = function (run, rest, query) {
+      const answer = of_run.call(this, run, rest, query);
+      return rest === "/anchors" ? wait.then(() => answer) : answer;
+    };
+    try {
+      await first_visit();
+      await page.until(`document.querySelectorAll(".card.text .t").length > 0`, "the run");
+      await new Promise((done) => setTimeout(done, 1000)); // by now the tour has asked for them too
+      give();
+      await title("Masks become words");
+    } finally {
+      mock.of_run = of_run;
+      give();
+    }
+  },
   async "a first visitor of a server without runs is shown an example of both models"() {
     const kept = new Map(mock.runs);
     mock.runs.clear();

@@ -99,6 +99,71 @@ export const view_facts = {
       "what differs in the end",
     );
   },
+  async "a shorter branch stands beside the same steps, and can be stopped"() {
+    const short = planted({ id: "short", title: "Short", parent: "planted", fork_step: 4, twist: 1, changes: [{ hide_keys: [1] }] }),
+      N = 96;
+    short.step_tokens.set(mock.runs.get("planted").step_tokens.subarray(0, 5 * N));
+    mock.add(short);
+    mock.live.set("short", { done: 7, left: null, state: "stopped", listeners: new Set() });
+    try {
+      await open("view=compare&run=planted&other=short&step=5&layer=2");
+      const beside = `Array.from(document.querySelectorAll(".pair > .stack:last-child .row-mark span"), e => e.textContent).join()`;
+      await page.until(`${beside} === "5,5"`, "the same step of the branch");
+      const words = await page.until(
+        `(() => { const words = ${$(".card.changed")}.textContent; return /In attention/.test(words) && words; })()`,
+        "what differs",
+      );
+      assert.match(words, /Before step 4: the same tokens and the same attention, bit for bit/);
+      // Of a run that goes on only what is written is compared.
+      const { prompt_length } = short.info,
+        a = mock.runs.get("planted").info.tokens,
+        b = short.step_tokens.subarray(7 * N, 8 * N);
+      const written = Array.from(b.keys()).filter((i) => i >= prompt_length && b[i] !== short.info.mask_id && b[i] !== a[i]);
+      assert.ok(written.length > 0 && written.length < N - prompt_length);
+      assert.ok(words.includes(`So far ${written.length} tokens of the answer differ: `), words);
+      assert.deepEqual(
+        await page.evaluate(`Array.from(document.querySelectorAll(".live-bar"), b => b.hidden ? "" : b.querySelector("b").textContent)`),
+        ["", "B: Stopped · 7 steps so far"],
+      );
+      await page.evaluate(`location.hash = "#view=compare&run=planted&other=short&step=11&layer=2"`);
+      await page.until(`${beside} === "6,6"`, "its newest step beside one that it has not reached");
+      assert.doesNotMatch(await text(".card.changed"), /In attention/);
+      const rows = (await page.saved("difference", "csv")).toString().trim().split("\n");
+      assert.equal(rows.length, 1 + 7 * N, "nothing of steps that are still to come");
+    } finally {
+      mock.runs.delete("short");
+      mock.live.delete("short");
+    }
+  },
+  async "what is forced stands in a branch while it still runs"() {
+    const N = 96,
+      token = 5,
+      branch = planted({ id: "forced", title: "Forced", parent: "planted", fork_step: 4, changes: [] }),
+      position = branch.info.prompt_length + branch.info.commit_step.findIndex((step) => step > 8),
+      again = branch.info.prompt_length + branch.info.commit_step.findIndex((step) => step < 2);
+    branch.info.changes.push({ step: 4, force: [{ position, token }], remask: [again] });
+    mock.add(branch);
+    const live = { done: 2, left: null, state: "running", listeners: new Set() };
+    mock.live.set("forced", live);
+    try {
+      await open("view=run&run=forced&step=1&layer=2");
+      await page.until(`/\\b2 steps so far/.test(${$(".live-bar")}.textContent)`, "a run that goes on");
+      for (let i = 0; i < 5; ++i) mock.step(branch, live);
+      await page.until(`/\\b7 steps so far/.test(${$(".live-bar")}.textContent)`, "more steps");
+      const looks = (step) =>
+        page
+          .evaluate(`location.hash = "#view=run&run=forced&step=${step}&layer=2"`)
+          .then(() => page.until(`${$(".scrubber")}.value === "${step}"`))
+          .then(() => page.settle())
+          .then(() => page.evaluate(`[${position}, ${again}].map(i => ((e) => e.classList.contains("mask") ? "mask" : e.textContent)(document.querySelectorAll(".card.text .t")[i]))`));
+      const { tokens, vocabulary } = branch.info;
+      assert.deepEqual(await looks(2), ["mask", vocabulary[tokens[again]]]);
+      assert.deepEqual(await looks(5), [vocabulary[token], "mask"]);
+    } finally {
+      mock.runs.delete("forced");
+      mock.live.delete("forced");
+    }
+  },
   async "a branch that differs too early is told"() {
     const fork = planted({
       id: "bad-fork",
@@ -338,6 +403,6 @@ export const view_facts = {
     await page.until(`/steps so far · the server does not answer/.test(${$(".live-bar")}.textContent)`, "it is told");
     await page.evaluate(`location.hash = "#view=run&run=hostile&step=1"`);
     await page.until(`/the server does not answer/.test(${$(".status")}.textContent)`, "the line");
-    page.complaints = page.complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line));
+    page.complaints = page.complaints.filter((line) => !/ERR_(CONNECTION|SOCKET|INCOMPLETE|EMPTY)/.test(line));
   },
 };
