@@ -22,6 +22,20 @@ TEST_F(CollectionTest, ScoresAreBm25WrittenOut) {
   }
 }
 
+// Of a few documents most words are in half of them and more; they must not stand aside for the order of ids.
+TEST_F(CollectionTest, WordsOfMostDocumentsStillCount) {
+  Collection collection = open();
+  const std::vector<Document> documents = {{"a", "", "The mayor of Ulmar is Tor. Ulmar lies by the sea."},
+                                           {"b", "", "The mayor of Gasen is Ada. The mayor is old."},
+                                           {"c", "", "Ulmar and Gasen trade salt."}};
+  collection.add(documents);
+  const std::vector<Hit> hits = collection.search("mayor of Gasen", 3);
+  ASSERT_EQ(hits.size(), 3U);
+  EXPECT_EQ(hits[0].document.id, "b");
+  EXPECT_GT(hits[0].score, 0.4);
+  EXPECT_GT(hits[0].score, hits[1].score + 0.1);
+}
+
 // Puts a document without words so far on that those after it lie in another block.
 void skip_to(const std::filesystem::path& path, Index row) {
   Database database(path);

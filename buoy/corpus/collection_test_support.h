@@ -44,7 +44,7 @@ inline Strings words_of(const std::string& text) {
   return words;
 }
 
-// BM25 with k1 = 1.2, b = 0.75 and FTS5's idf, over title and text together. The best first, ties by id.
+// BM25 with k1 = 1.2, b = 0.75 and Lucene's idf, over title and text together. The best first, ties by id.
 inline std::vector<std::pair<std::string, double>> bm25(const std::vector<Document>& documents,
                                                         const Strings& terms) {
   std::vector<std::pair<std::string, double>> ranking;
@@ -59,7 +59,7 @@ inline std::vector<std::pair<std::string, double>> bm25(const std::vector<Docume
   for (const std::string& term : std::set<std::string>(terms.begin(), terms.end())) {
     const auto n = static_cast<double>(
         std::ranges::count_if(words, [&](const Strings& w) { return std::ranges::count(w, term) > 0; }));
-    const double idf = std::max(std::log((N - n + 0.5) / (n + 0.5)), 1e-6);
+    const double idf = std::log(1 + (N - n + 0.5) / (n + 0.5));
     for (std::size_t i = 0; i < documents.size(); ++i) {
       const auto f = static_cast<double>(std::ranges::count(words[i], term));
       const auto length = static_cast<double>(words[i].size());

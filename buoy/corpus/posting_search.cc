@@ -9,8 +9,9 @@
 namespace buoy {
 namespace {
 
-// BM25 as FTS5 has it.
-constexpr double kK1 = 1.2, kB = 0.75, kLeastIdf = 1e-6;
+// BM25 as Lucene has it: a word counts something however many documents hold it, which matters where there
+// are few.
+constexpr double kK1 = 1.2, kB = 0.75;
 
 double saturate(double times, double weight) {
   return times * (kK1 + 1.0) / (times + weight);
@@ -59,8 +60,7 @@ PostingSearch::PostingSearch(const Database& database) : database_(&database) {
 
 double PostingSearch::idf(Index documents) const {
   const auto n = static_cast<double>(documents);
-  const double idf = std::log((documents_ - n + 0.5) / (n + 0.5));
-  return idf <= 0 ? kLeastIdf : idf;
+  return std::log1p((documents_ - n + 0.5) / (n + 0.5));
 }
 
 PostingSearch::Word& PostingSearch::find(const std::string& word) {

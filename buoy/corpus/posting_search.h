@@ -11,6 +11,10 @@
 
 namespace buoy {
 
+// Raised when the same question finds other documents of a collection, or the same with other scores: a run
+// goes on only with what it began with.
+inline constexpr Index kRankingCode = 2;
+
 struct RankedRow {
   double score = 0;
   Index row = 0;

@@ -135,6 +135,10 @@ TEST_F(GrowingRun, RetrievesOnceForAllModels) {
   settings_.run.data.limit = 3;  // an item that would be looked up in the changed collection
   EXPECT_NE(refusal().find("a collection that has changed since: /fingerprint was"), std::string::npos)
       << refusal();
+  rewrite("old");  // the same documents, but found by an older Buoy
+  Database(directory_ / "run" / "run.db", {.access = DatabaseAccess::kWrite})
+      .execute("UPDATE collections SET collection = json_set(collection, '$.ranking', 1)");
+  EXPECT_NE(refusal().find("/ranking was 1, now 2"), std::string::npos) << refusal();
 }
 
 // One item more, at the begin, whose second passage alone is longer than the bundled models' context of 2048.

@@ -25,6 +25,7 @@ RunIdentity identify_stream(const ReplaySettings& settings, const ReplayConditio
                             std::span<const Event> events) {
   Json json = describe_run(settings.run);
   json["verb"] = "replay";
+  json["code"]["ranking"] = kRankingCode;
   json["data"][conditions.data] = "by question, with all events before it";
   json["passages"][conditions.main] = "";
   if (!conditions.control.empty()) json["passages"][conditions.control] = "";

@@ -43,7 +43,8 @@ Retrieved retrieve_once(RunStore& store, const Condition& condition, const std::
   const Collection::Found found = source.search_all(questions, condition.count);
   store.add_collection(condition.name(), {{"name", collection.filename().string()},
                                           {"documents", source.count()},
-                                          {"fingerprint", found.fingerprint}});
+                                          {"fingerprint", found.fingerprint},
+                                          {"ranking", kRankingCode}});
   for (std::size_t i = 0; i < missing.size(); ++i) {
     missing[i].passages = passages_of(found.hits[i]);
     retrieved[{missing[i].data, missing[i].sample}] = missing[i].passages;

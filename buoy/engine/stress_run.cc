@@ -66,7 +66,10 @@ Json described(const StressRunSettings& settings, const StressPlan& plan) {
   json["seed"] = settings.stress.seed;
   for (const Sweep& sweep : plan.sweeps) {
     if (sweep.data != plan.sweeps.front().data) continue;
-    for (const StressLevel& level : sweep.levels) json["stress"][level.name()] = "";
+    for (const StressLevel& level : sweep.levels) {
+      const bool ranks = level.stressor->target == StressTarget::kCollection;
+      json["stress"][level.name()] = ranks ? fmt::format("ranking {}", kRankingCode) : "";
+    }
   }
   json["under"] = describe_interventions(plan.interventions, plan.held_out);
   json["where"] = to_json(settings.choice);
