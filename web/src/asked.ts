@@ -1,5 +1,5 @@
 // A question that was asked, and, of a link to it, what is still known of it.
-import { Passage, RunSummary } from "./api";
+import { get_json, Passage, RunSummary } from "./api";
 import { Run } from "./run";
 
 export interface Asked {
@@ -14,7 +14,8 @@ const text_of = (run: Run, region: string) =>
     .join("")
     .trim();
 
-// Its answers, while the server remembers them, and the passages as the first of them read them.
+// Its answers, while the server remembers them, and the passages as the first of them read them: with their titles where
+// the documents still say the same.
 export async function recalled(
   collection: string,
   ask: string,
@@ -23,11 +24,16 @@ export async function recalled(
   const ids = runs.filter((r) => r.ask === `${collection}/${ask}`).map((r) => r.id);
   if (!ids.length) return null;
   const first = await Run.load(ids[0]),
-    documents = (first.info.region_names ?? []).filter((name) => /^Doc\d+$/.test(name));
+    regions = (first.info.region_names ?? []).filter((name) => /^Doc\d+$/.test(name)),
+    documents = await get_json<Passage[]>(`/collections/${encodeURIComponent(collection)}/documents`),
+    title_of = (text: string) => documents.find((d) => d.text.trim() === text)?.title ?? "";
   return {
     id: ask,
     runs: ids,
-    passages: documents.map((name) => ({ title: "", text: text_of(first, name) })),
+    passages: regions.map((name) => {
+      const text = text_of(first, name);
+      return { title: title_of(text), text };
+    }),
     question: first.info.question || first.info.title,
   };
 }

@@ -29,7 +29,7 @@ export const brief = (text: string) =>
     .replace(/^␣/, "")
     .replace(/^<\|?([^|>]+)\|?>$/, "$1");
 
-export const quoted = (text: string) => `“${visible(text).replace(/^␣/, "")}”`;
+export const quoted = (text: string) => `“${visible(text).replace(/^␣(?=.)/, "")}”`;
 
 export const shortened = (text: string, most = 160) =>
   text.length > most ? `${text.slice(0, most).trimEnd()} …` : text;

@@ -242,6 +242,7 @@ const facts = {
     await press(".ask-view", "Create");
     await page.until(`/0 documents/.test(${$(".documents")}.textContent)`, "an empty collection");
     await press(".ask-view", "Add a document");
+    await page.type(".editing input", "Town hall");
     await page.type(".editing textarea", "The mayor of Mormenholm is Jalo Dawen. Mormenholm is a town in Lowfen.");
     await page.click(".editing button.primary");
     await page.until(`/1 document/.test(${$(".documents")}.textContent)`, "the document");
@@ -252,6 +253,11 @@ const facts = {
       "two answers with their support",
     );
     assert.match(await text(".given .said"), /Jalo/);
+    const passage = () => text(".card.answers ol.passages li");
+    assert.match(await passage(), /^Doc1 Town hall The mayor of .* score 0\.\d\d$/);
+    await open((await fragment()).slice(1));
+    await page.until(`document.querySelectorAll(".given .said").length === 2`, "the same from the link alone");
+    assert.match(await passage(), /^Doc1 Town hall The mayor of /);
     const log = await (
       await fetch(`${origin}/api/v1/collections/${collection}/log`, { headers: { "X-Buoy-Token": token } })
     ).text();
