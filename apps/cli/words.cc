@@ -86,8 +86,10 @@ void WordReader::take_values(std::size_t option) {
 void WordReader::read_word(const std::string& word) {
   const std::size_t option = open_positional();
   if (option == verb_.options.size()) {
-    fail_usage("{}: nothing is expected where \"{}\" stands; a text of several words needs quotes", path_,
-               word);
+    fail_usage(
+        "{0}: nothing is expected where \"{1}\" stands; a file needs its option (buoy help {0}), a text of "
+        "several words quotes",
+        path_, word);
   }
   texts_[option].push_back(word);
 }
