@@ -1,7 +1,9 @@
 """Puts the numbers that training/findings.sh made into Markdown tables, kind beside kind; of several models their mean and, in
-brackets, the lowest and the highest. `python3 training/findings.py OUTPUT`"""
+brackets, the lowest and the highest. `python3 training/findings.py OUTPUT…`: several outputs are of models of different seeds that
+were not at hand together; their claims then stand beside each other, with an interval over them by Student's t."""
 import collections
 import csv
+import math
 import pathlib
 import re
 import sys
@@ -9,15 +11,22 @@ import sys
 KINDS = ("mdm", "arm", "ssm", "hybrid")
 
 
-def rows_of(path):
-    if not path.exists():
-        return []
-    with open(path, newline="") as f:
-        return list(csv.DictReader(f))
+T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)  # Student's t, 1 to 9 degrees of freedom
+
+
+def rows_of(outs, name):
+    """The rows of every output's table, each with a model of its own."""
+    rows = []
+    for number, out in enumerate(outs):
+        path = out / name
+        if path.exists():
+            with open(path, newline="") as f:
+                rows += [r | {"model": f"{r['model']}-{number}"} if len(outs) > 1 else r for r in csv.DictReader(f)]
+    return rows
 
 
 def kind_of(model):
-    found = re.fullmatch(r"mini-(\w+?)(-\d+)?", model)
+    found = re.fullmatch(r"mini-(\w+?)(-\d+)*", model)
     return found.group(1) if found else model
 
 
@@ -54,8 +63,31 @@ def by_kind(title, cells):
               [[name] + [spread(of.get(k, [])) for k in kinds] for name, of in cells.items()])
 
 
-def claims(out):
-    rows = rows_of(out / "study/claims.csv")
+def claims_apart(outs):
+    """Claims judged output by output, each with models of its own."""
+    met = collections.defaultdict(list)
+    for r in rows_of(outs, "study/claims.csv"):
+        met[r["claim"], kind_of(r["model"]), r["against"]].append(r)
+    print("## Claims\n\nvalue − strictest null of each model; mean with the 95 % interval over models by Student's t; verdicts of each.\n")
+    lines = []
+    for (claim, kind, against), rows in met.items():
+        values = [float(r["value_minus_null"]) for r in rows if r["value_minus_null"]]
+        over = "–"
+        if 1 < len(values) <= 1 + len(T_975):
+            mean = sum(values) / len(values)
+            error = math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
+            reach = T_975[len(values) - 2] * error
+            over = f"{digits(mean)} [{digits(mean - reach)}, {digits(mean + reach)}], n = {len(values)}"
+        lines.append([claim, f"mini-{kind}", against or "–", ", ".join(map(digits, values)) or "–", over,
+                      ", ".join(r["verdict"] + (" †" if r["survives_holm"] == "1" else "") for r in rows)])
+    table(["claim", "kind", "against", "each", "over models", "verdicts"], lines)
+
+
+def claims(outs):
+    if len(outs) > 1:
+        claims_apart(outs)
+        return
+    rows = rows_of(outs, "study/claims.csv")
     if not rows:
         return
     print("## Claims\n\nvalue − strictest null with the 95 % interval over questions; over models by Student's t; † survives Holm's correction.\n")
@@ -86,10 +118,10 @@ DRAWS = {"attention layers: angle": ("attribution_angle", ""), "attention layers
          "state space layers: scale": ("attribution_scale", "ssd"), "state space layers: recency": ("attribution_recency", "ssd")}
 
 
-def layer_means(out):
+def layer_means(outs):
     """{(quantity, part): {model: mean over layers}}."""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
-    for r in rows_of(out / "study/summaries.csv"):
+    for r in rows_of(outs, "study/summaries.csv"):
         if r["head"] == "-1":
             found[r["quantity"], r["part"]][r["model"]].append(float(r["mean"]))
     return {key: {m: sum(v) / len(v) for m, v in models.items()} for key, models in found.items()}
@@ -102,8 +134,8 @@ def kinds_of(models):
     return cells
 
 
-def attention(out):
-    means = layer_means(out)
+def attention(outs):
+    means = layer_means(outs)
     for title, names in (("Do anchors float?", DRIFT), ("What draws them", DRAWS), ("Does flow follow gold?", FLOW)):
         cells = {}
         for name, key in names.items():
@@ -115,28 +147,28 @@ def attention(out):
         by_kind(title, cells)
 
 
-def scores(out):
+def scores(outs):
     for folder, title in (("scores", "Memory beside looking up: exact match, %"), ("scores-several", "Several facts, long answers: F1, %")):
         cells, score = collections.defaultdict(lambda: collections.defaultdict(list)), "em" if folder == "scores" else "f1"
-        for r in rows_of(out / folder / "scores.csv"):
+        for r in rows_of(outs, f"{folder}/scores.csv"):
             asked = (r["passages"] == "none") == (r["column"] == "memory")
             if r["score"] == score and r["mean"] and asked and not r["column"].startswith("mean"):
                 cells[f"{r['column']}, n = {r['n']}"][kind_of(r["model"])].append(float(r["mean"]))
         by_kind(title, cells)
 
 
-def stress(out):
+def stress(outs):
     cells = collections.defaultdict(lambda: collections.defaultdict(list))
-    for r in rows_of(out / "stress/robustness.csv"):
+    for r in rows_of(outs, "stress/robustness.csv"):
         if r["score"] == "em":
             cells[f"{r['stressor']}: at its easiest"][kind_of(r["model"])].append(number(r["baseline"]))
             cells[f"{r['stressor']}: lost at its worst"][kind_of(r["model"])].append(number(r["loss"]))
     by_kind("Robustness: exact match, points", cells)
 
 
-def interventions(out):
+def interventions(outs):
     cells = collections.defaultdict(lambda: collections.defaultdict(list))
-    for r in rows_of(out / "intervene/interventions.csv"):
+    for r in rows_of(outs, "intervene/interventions.csv"):
         if r["quantity"] != "em" or r["part"]:
             continue
         what = "as it is" if not r["against"] else f"− {r['against']}"
@@ -145,9 +177,11 @@ def interventions(out):
 
 
 def main():
-    out = pathlib.Path(sys.argv[1])
+    outs = [pathlib.Path(out) for out in sys.argv[1:]]
+    if not outs or not all(out.is_dir() for out in outs):
+        sys.exit("usage: findings.py OUTPUT… (folders that training/findings.sh made)")
     for part in (claims, attention, scores, stress, interventions):
-        part(out)
+        part(outs)
 
 
 if __name__ == "__main__":

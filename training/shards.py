@@ -27,6 +27,8 @@ class Shards:
         if os.path.getsize(path) % size:
             raise ValueError(f"{path}: {os.path.getsize(path)} bytes, expected records of {size} for batches of {self.tokens} tokens")
         raw = np.fromfile(path, np.uint8, count=size, offset=step % PER_SHARD * size)
+        if len(raw) < size:
+            raise ValueError(f"{path}: the data ends before step {step}")
         T = self.tokens
         return (torch.from_numpy(raw[:2 * T].view(np.uint16).astype(np.int32)), torch.from_numpy(raw[2 * T:3 * T].copy()),
                 torch.from_numpy(raw[3 * T:].view(np.int32).copy()))

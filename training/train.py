@@ -45,6 +45,7 @@ def arguments():
     p.add_argument("--steps", type=int, required=True)
     p.add_argument("--seconds", type=float, default=480, help="longest piece; the run goes on with the same command")
     p.add_argument("--began", type=float, help="when --seconds began to run, in Unix time; now unless given")
+    p.add_argument("--profile", action="store_true", help="30 steps, then what each kernel took of one of them; nothing is saved")
     p.add_argument("--seeds", type=int, nargs="+", default=[1], help="of the first weights and of the masks; the data has its own")
     recipe(p)
     return p.parse_args()
@@ -75,6 +76,28 @@ def finish(trainer, a, step):
         json.dump(vars(a) | dict(step=step, seed=trainer.seed), f, indent=1)
 
 
+def profile(trainers, shards, a):
+    """Where a step's time goes: kernels by what they take of it, of all seeds together."""
+    warm, counted = 10, 20
+    card = a.device == "cuda"
+    activity = torch.profiler.ProfilerActivity.CUDA if card else torch.profiler.ProfilerActivity.CPU
+    for first, steps in ((0, warm), (warm, counted)):
+        with torch.profiler.profile(activities=[activity]) as seen:  # the first alone pays for the profiler's own start
+            began = time.time()
+            for step in range(first, first + steps):
+                batch = shards.next()
+                for trainer in trainers:
+                    trainer.advance(batch, step, rate(step, a))
+            for trainer in trainers:
+                trainer.wait()
+            wall = time.time() - began
+    took = lambda event: event.self_device_time_total if card else event.self_cpu_time_total
+    events = sorted(seen.key_averages(), key=took, reverse=True)
+    print(f"{a.out} a step takes {1e3 * wall / counted:.2f} ms, its kernels {sum(map(took, events)) / counted / 1e3:.2f} ms")
+    for event in events[:40]:
+        print(f"{took(event) / counted / 1e3:9.3f} ms {event.count / counted:7.1f} times  {event.key[:150]}")
+
+
 def main():
     a = arguments()
     runs = [begin(a, seed) for seed in a.seeds]
@@ -84,6 +107,9 @@ def main():
     step, = steps_done
     print(f"{a.out} {sum(p.numel() for p in trainers[0].model.parameters())} parameters, seeds {a.seeds}", flush=True)
     shards = Shards(a.data, a.tokens, step, a.device)
+    if a.profile:
+        profile(trainers, shards, a)
+        return
     began, mark, counted = a.began or time.time(), None, 0
     while step < a.steps and time.time() - began < a.seconds:
         batch = shards.next()
