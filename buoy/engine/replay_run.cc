@@ -4,6 +4,7 @@
 #include <map>
 
 #include "buoy/base/error.h"
+#include "buoy/corpus/posting_search.h"
 #include "buoy/engine/rank_observer.h"
 #include "buoy/engine/replay_retrieval.h"
 #include "buoy/engine/run_tables.h"

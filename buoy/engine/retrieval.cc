@@ -1,6 +1,7 @@
 #include "buoy/engine/retrieval.h"
 
 #include "buoy/corpus/collection.h"
+#include "buoy/corpus/posting_search.h"
 #include "buoy/io/json.h"
 #include "buoy/run/stored_json.h"
 

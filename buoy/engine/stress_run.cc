@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "buoy/base/error.h"
+#include "buoy/corpus/posting_search.h"
 #include "buoy/engine/rank_observer.h"
 #include "buoy/io/json.h"
 #include "buoy/stress/stress_collection.h"
