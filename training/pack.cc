@@ -30,7 +30,7 @@ struct Options {
   std::size_t tokens = 32768, longest = 1536;
   double plain = 0.12, closed = 0.3,
          known = 0.09;  // shares of sequences; the rest are novel questions with passages
-  double several = 0;   // share of the novel questions with passages after which more are asked about them
+  double several = 0;   // share of the novel questions with passages that up to twelve more follow
   int threads = 0;
 };
 
@@ -117,11 +117,10 @@ struct Maker {
     return settings;
   }
 
-  void add_question(Sequence& out, const ItemSettings& settings, double several, const DrawKey& key,
+  void add_question(Sequence& out, const ItemSettings& settings, Index further, const DrawKey& key,
                     Draws& draws) {
     WorldItem item = make_item(known, settings, key.sample);
-    std::vector<WorldItem> more;
-    if (shares_its_world(item, settings) && draws.unit() < several) more = more_about(item, settings, draws);
+    const std::vector<WorldItem> more = more_about(item, settings, further, draws);
     add(out, micro_prompt(item), kPrompt);
     add_answer(out, item, more.empty(), draws);
     for (const WorldItem& next : more) {
@@ -145,11 +144,12 @@ struct Maker {
     out.flags[begin + answer] = kAnswer;  // the first EOS belongs to the answer
   }
 
-  // Further questions about the item's world. Their gold passages are put among the item's, so that one
-  // context serves all of them: most of a sequence is context, and what is learnt comes from answers.
-  std::vector<WorldItem> more_about(WorldItem& item, const ItemSettings& settings, Draws& draws) {
+  // At most so many further questions about the item's world. Their gold passages are put among the item's,
+  // so that one context serves all of them: most of a sequence is context, and what is learnt comes from
+  // answers.
+  std::vector<WorldItem> more_about(WorldItem& item, const ItemSettings& settings, Index most, Draws& draws) {
     std::vector<WorldItem> more;
-    for (Index variant = 1 + draws.below(4); variant > 0; --variant) {
+    for (Index variant = 1; variant <= most; ++variant) {
       ItemSettings other{.seed = settings.seed, .worlds = settings.worlds, .level = settings.level};
       other.tasks = {draw_few(draws)};
       other.passages = gold_count(other.tasks[0], other);
@@ -169,10 +169,10 @@ struct Maker {
 
   // Records and lists have passages that speak of their own question alone; a near miss may state what is not
   // so of an entity that another question is about.
-  static bool shares_its_world(const WorldItem& item, const ItemSettings& settings) {
-    return settings.near_misses == 0 && item.world == WorldKind::kNovel && !item.passages.empty() &&
-           item.task != WorldTask::kList && item.task != WorldTask::kDated &&
-           item.task != WorldTask::kConflict;
+  static bool shares_its_world(const ItemSettings& settings) {
+    const WorldTask task = settings.tasks[0];
+    return settings.near_misses == 0 && task != WorldTask::kList && task != WorldTask::kDated &&
+           task != WorldTask::kConflict;
   }
 
   Sequence make(const DrawKey& key, double grown) {
@@ -190,8 +190,15 @@ struct Maker {
       add_question(out, closed_settings(draws), 0, key, draws);
     } else {
       const bool is_known = u < options.plain + options.closed + options.known;
-      const WorldKind world = is_known ? WorldKind::kKnown : WorldKind::kNovel;
-      add_question(out, open_settings(world, grown, draws), grown * options.several, key, draws);
+      ItemSettings settings = open_settings(is_known ? WorldKind::kKnown : WorldKind::kNovel, grown, draws);
+      Index further = 0;
+      if (!is_known && shares_its_world(settings) && draws.unit() < options.several) {
+        further = 1 + draws.below(2 + static_cast<Index>(10 * grown));
+        const Index needed = length_of(settings.tasks[0], settings);
+        settings.passages = std::min(settings.passages, needed + draws.below(4));
+        settings.noise = std::min(settings.noise, settings.passages - needed);
+      }
+      add_question(out, settings, further, key, draws);
     }
     return out;
   }
