@@ -334,7 +334,8 @@ Section claims_section(Results results, const FigureWriter& writer) {
                            .caption =
                                "Every claim on one scale: 0 is the strictest null, 1 is the least size that "
                                "matters, and to the right is as claimed. Small outlines are the nulls.",
-                           .alt = "Forest plot: one row per claim and model with interval, nulls and δ."};
+                           .alt = "Forest plot: one row per claim and model with interval, nulls and δ.",
+                           .behind = writer.traced()};
   writer.add(section, "claims", figure);
   const std::vector<Settlement> settled = settle(results);
   if (!settled.empty()) section.blocks.push_back(dispute_table(settled));

@@ -158,7 +158,8 @@ std::vector<Section> eval_sections(const ScoreTable& table, const FigureWriter& 
               .figure = score_bars(table, writer),
               .csv = score_csv(table),
               .caption = "Exact match by dataset.",
-              .alt = "Bars of exact match by dataset, model and condition."});
+              .alt = "Bars of exact match by dataset, model and condition.",
+              .behind = writer.traced()});
   for (int s = 0; s < 3; ++s) scores.blocks.push_back(score_block(table, s));
   std::vector<Section> sections = {std::move(scores)};
   if (table.baseline.empty()) return sections;

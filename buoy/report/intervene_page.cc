@@ -185,9 +185,15 @@ std::vector<Section> intervene_sections(const InterventionResult& result, const 
       .explanation =
           "Attention is changed while the model answers, and every answer is compared with the one it gives "
           "untouched. What an intervention does beyond its control is due to what it touches."};
-  for (const StudyFigure& f : change_figures(result, writer)) writer.add(answers, "interventions", f);
+  const auto add = [&](std::vector<StudyFigure> figures) {
+    for (StudyFigure& f : figures) {
+      f.behind = writer.traced(result.samples);
+      writer.add(answers, "interventions", f);
+    }
+  };
+  add(change_figures(result, writer));
   for (const Score& score : kScores) answers.blocks.push_back(score_table(result, score));
-  for (const StudyFigure& f : dose_response_figures(result, writer)) writer.add(answers, "interventions", f);
+  add(dose_response_figures(result, writer));
   for (Block& block : dose_response_tables(result)) answers.blocks.push_back(std::move(block));
   for (Block& block : dose_tables(result)) answers.blocks.push_back(std::move(block));
   std::vector<Section> sections = {std::move(answers)};

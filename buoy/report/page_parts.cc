@@ -1,6 +1,7 @@
 #include "buoy/report/page_parts.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/ranges.h>
 
@@ -65,6 +66,16 @@ Index FigureWriter::color_of(const std::string& model) const {
   const std::vector<std::string> kinds = names_in(options_.models, kind_of);
   const Index place = std::ranges::find(kinds, kind_of(model)) - kinds.begin();
   return place % kSeriesColorCount;
+}
+
+std::vector<FigureSample> FigureWriter::traced(const SampleTable& samples) const {
+  std::set<std::pair<std::string, std::string>> there;
+  for (const SampleKey& key : samples.samples()) there.emplace(key.model, key.sample);
+  std::vector<FigureSample> some;
+  for (const FigureSample& s : traced()) {
+    if (there.contains({s.model, s.sample})) some.push_back(s);
+  }
+  return some;
 }
 
 std::vector<std::string> FigureWriter::notes() const {

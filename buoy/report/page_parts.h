@@ -24,6 +24,8 @@ struct FigureOptions {
   // Models that share the colour of their kind, which is called by that name too; one that is not here is a
   // kind of its own.
   std::map<std::string, std::string> kinds = {};
+  // Whose runs the explorer can open beside the report: those that a study traced.
+  std::vector<FigureSample> traced = {};
 };
 
 // What FigureOptions::only may name: the analyses, then "claims", "answers", "stress" and "interventions".
@@ -50,6 +52,9 @@ class FigureWriter {
   void add(Section& section, std::string_view topic, const StudyFigure& figure) const;
   // Which of the series' colours the model, or the kind, has.
   Index color_of(const std::string& model) const;
+  // What lies behind a figure that is made of every traced sample, or of those that the table has too.
+  const std::vector<FigureSample>& traced() const { return options_.traced; }
+  std::vector<FigureSample> traced(const SampleTable& samples) const;
   // kNoFonts where it applies.
   std::vector<std::string> notes() const;
   // The models with their colours, for the head of a page.

@@ -8,6 +8,7 @@
 #include "buoy/io/file_name.h"
 #include "buoy/io/test_support.h"
 #include "buoy/report/claims_section.h"
+#include "buoy/report/eval_page.h"
 #include "buoy/report/intervene_page.h"
 #include "buoy/report/number_text.h"
 #include "buoy/report/stress_page.h"
@@ -305,6 +306,34 @@ InterventionResult some_interventions() {
     result.rows.push_back(row);
   }
   return result;
+}
+
+// A report's other figures are made of the samples that were traced, or of some of them.
+TEST(FigureWriter, SaysWhichTracedSamplesLieBehindClaimsAnswersStressAndInterventions) {
+  const TempDir dir;
+  const FigureOptions options{.formats = {FigureFormat::kSvg},
+                              .traced = {{"", "mdm", "q1"}, {"", "arm", "q1"}, {"", "mdm", "q2"}}};
+  const auto behind = [&](const std::string& name) {
+    return read_file(dir / "out/figures" / ("behind_" + name + ".csv"));
+  };
+  StressResult stress = some_stress();
+  InterventionResult interventions = some_interventions();
+  for (SampleTable* samples : {&stress.samples, &interventions.samples}) {
+    samples->add({.model = "mdm", .data = "qa", .task = "t", .sample = "q2"}, {});
+    samples->add({.model = "mdm + mask-bos", .data = "qa", .task = "t", .sample = "q1"}, {});
+  }
+  claims_section(some_results(), writer_in(dir, options));
+  eval_sections({}, writer_in(dir, options));
+  stress_sections(stress, writer_in(dir, options));
+  intervene_sections(interventions, writer_in(dir, options));
+  for (const char* name : {"claims", "scores"})
+    EXPECT_EQ(behind(name), "panel,model,sample\n,mdm,q1\n,arm,q1\n,mdm,q2\n") << name;
+  for (const char* name : {"stress", "stress_noise_curves", "stress_collection", "interventions"})
+    EXPECT_EQ(behind(name), "panel,model,sample\n,mdm,q2\n") << name;
+  const TempDir alone;
+  stress_sections(stress, writer_in(alone));
+  EXPECT_FALSE(fs::exists(alone / "out/figures/behind_stress.csv"))
+      << "without a study there is no run to open";
 }
 
 TEST(IntervenePage, PutsTheControlBesideTheIntervention) {

@@ -164,8 +164,12 @@ std::vector<Block> intervened_table(const StressResult& result) {
   return {std::move(table)};
 }
 
-void add_figures(Section& section, const std::vector<StudyFigure>& figures, const FigureWriter& writer) {
-  for (const StudyFigure& f : figures) writer.add(section, "stress", f);
+void add_figures(Section& section, std::vector<StudyFigure> figures, const StressResult& result,
+                 const FigureWriter& writer) {
+  for (StudyFigure& f : figures) {
+    f.behind = writer.traced(result.samples);
+    writer.add(section, "stress", f);
+  }
 }
 
 void add_blocks(Section& section, std::vector<Block> blocks) {
@@ -182,7 +186,7 @@ Section overview(const StressResult& result, const FigureWriter& writer) {
           "to the same question at the first level, where stress is least. A model that hardly answers has "
           "little to lose: read "
           "losses beside the score without stress."};
-  add_figures(section, worst_loss_figure(result, writer), writer);
+  add_figures(section, worst_loss_figure(result, writer), result, writer);
   add_blocks(section, difference_table(result));
   add_blocks(section, intervened_table(result));
   const std::vector<std::string> models = names_in(result.curves, &StressCurve::model);
@@ -209,7 +213,7 @@ std::vector<Section> stress_sections(const StressResult& result, const FigureWri
     Section section{.id = "stress-" + group,
                     .title = std::string(text.title),
                     .explanation = std::string(text.explanation)};
-    add_figures(section, stress_figures(curves, group, writer), writer);
+    add_figures(section, stress_figures(curves, group, writer), result, writer);
     section.blocks.push_back(summary_table(curves));
     add_blocks(section, stale_table(curves));
     sections.push_back(std::move(section));

@@ -134,13 +134,16 @@ std::vector<ModelKey> key_of(const StudyView& view) {
   return key;
 }
 
-FigureOptions with_models(FigureOptions options, const StudyResult& result) {
+FigureOptions as_studied(FigureOptions options, const StudyResult& result) {
   options.models.clear();
   options.kinds.clear();
   for (const StudiedModel& m : result.models) {
     options.models.push_back(m.name);
     if (!m.kind.empty()) options.kinds[m.name] = m.kind;
   }
+  options.traced.clear();
+  for (const SampleKey& key : result.table.samples())
+    options.traced.push_back({.panel = {}, .model = key.model, .sample = key.sample});
   return options;
 }
 
@@ -148,7 +151,7 @@ FigureOptions with_models(FigureOptions options, const StudyResult& result) {
 
 void write_study(const StudyResult& result, const StudyReport& report, const fs::path& directory,
                  const StudyOptions& options) {
-  const FigureWriter writer(directory, with_models(options.figures, result), {});
+  const FigureWriter writer(directory, as_studied(options.figures, result), {});
   const StudyView view(result);
   Page page{.title = report.title,
             .source = paper(),

@@ -17,6 +17,7 @@ export const planted_anchors = (N, step, layer) => [
 export function planted({
   id,
   title,
+  model = "planted",
   N = 96,
   S = 12,
   L = 4,
@@ -86,7 +87,7 @@ export function planted({
   }
   const info = {
     id,
-    model: "planted",
+    model,
     family: "llada",
     state: "done",
     title,

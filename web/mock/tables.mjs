@@ -14,9 +14,20 @@ const BEHIND = {
   columns: ["row", "model", "sample", "value"],
   rows: Array.from({ length: 8 }, (_, i) => [i >> 1, "planted", i % 2 ? "absent" : "planted", (i >> 1) + (i % 2)]),
 };
+// A figure of no means, and a tall one: every sample of each model lies behind it.
+const CLAIMS = {
+  columns: ["claim", "model", "n", "value", "null", "lo", "hi", "survives_holm"],
+  rows: Array.from({ length: 5 }, (_, i) => [`claim ${i}`, "planted", 10 + i, i, i / 2, i - 1, i + 1, i % 2]),
+  sample_column: null,
+};
+const CLAIMED = {
+  columns: ["row", "panel", "model", "sample", "value"],
+  rows: ["planted", "absent"].map((sample) => [null, "", "planted", sample, null]),
+};
+const TALL = `<svg xmlns="http://www.w3.org/2000/svg" width="40" height="200"><rect width="40" height="200" fill="teal"/></svg>`;
 const PICTURE = `<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="teal"/><script>window.broken = 2</script></svg>`;
 
-const TABLES = { drift: DRIFT, turnover: MEANS };
+const TABLES = { drift: DRIFT, turnover: MEANS, claims: CLAIMS };
 
 // What is asked of a table; nothing where it is something else.
 export function get_table(path) {
@@ -26,10 +37,12 @@ export function get_table(path) {
       title: id === "drift" ? "Drift <b>by</b> sample" : `${id}.csv`,
       columns,
       rows: rows.length,
-      picture: id === "turnover",
-      samples: id === "turnover",
+      picture: id !== "drift",
+      samples: id !== "drift",
     }));
   if (path === "/tables/turnover/samples") return BEHIND;
   if (path === "/tables/turnover/picture") return PICTURE;
+  if (path === "/tables/claims/samples") return CLAIMED;
+  if (path === "/tables/claims/picture") return TALL;
   return TABLES[path.slice("/tables/".length)];
 }

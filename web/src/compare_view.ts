@@ -10,7 +10,7 @@ import { RunSummary } from "./api";
 import { State, Store } from "./state";
 import { level_color, level_of } from "./theme";
 import { TextView } from "./text_view";
-import { plural, quoted, shortened, times } from "./words";
+import { plural, quoted, run_choices, shortened, times } from "./words";
 
 interface Side {
   head: HTMLElement;
@@ -123,9 +123,7 @@ export class CompareView {
       this.pick,
       [
         { value: "", label: "choose …" },
-        ...runs
-          .filter((r) => r.id !== state.run)
-          .map((r) => ({ value: r.id, label: `${r.title || r.id} — ${r.model}${r.parent ? " (fork)" : ""}` })),
+        ...run_choices(runs.filter((r) => r.id !== state.run)),
       ],
       state.other,
     );

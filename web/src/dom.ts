@@ -43,6 +43,7 @@ export function replace(parent: Element, ...children: Child[]): void {
 export interface Choice {
   value: string;
   label: string;
+  group?: string; // stand together under this name, where there are several
 }
 
 export function select(
@@ -57,11 +58,23 @@ export function select(
 }
 
 // Leaves the element alone where nothing changes, so that an open list is not closed.
-export function set_choices(element: HTMLSelectElement, choices: Choice[], value: string): void {
+export function set_choices(element: HTMLSelectElement, given: Choice[], value: string): void {
+  const groups = Array.from(new Set(given.map((c) => c.group))),
+    choices = groups.flatMap((group) => given.filter((c) => c.group === group)),
+    several = groups.filter((group) => group !== undefined).length > 1;
   const same =
     element.options.length === choices.length &&
     choices.every((c, i) => element.options[i].value === c.value && element.options[i].text === c.label);
-  if (!same) replace(element, ...choices.map((c) => h("option", { value: c.value }, c.label)));
+  if (!same)
+    replace(
+      element,
+      ...groups.flatMap((group) => {
+        const some = choices
+          .filter((c) => c.group === group)
+          .map((c) => h("option", { value: c.value }, c.label));
+        return several && group !== undefined ? [h("optgroup", { label: group }, ...some)] : some;
+      }),
+    );
   if (element.value !== value) element.value = value;
 }
 

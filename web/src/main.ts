@@ -16,7 +16,7 @@ import { add_level_classes } from "./text_view";
 import { on_theme } from "./theme";
 import { Tour } from "./tour";
 import { pair_in, run_example } from "./pair";
-import { times } from "./words";
+import { run_choices, times } from "./words";
 
 const NAMES: [View, string][] = [
   ["run", "Run"],
@@ -110,13 +110,17 @@ class App {
     };
     for (const [view, yes] of Object.entries(there) as [View, boolean][])
       (this.tabs.get(view) as HTMLElement).hidden = !yes || (one_file() && view !== "compare" && view !== "tables");
-    // A first visitor should see a masked model write, where there is one.
-    const first = this.runs.find((r) => r.mask !== undefined && r.mask !== "causal") ?? this.runs[0];
+    const first = this.first_run();
     if (tour_allowed) this.unexplored = this.store.state.run || first?.id || "";
     if (!this.store.state.run) this.store.set(first ? { run: first.id } : { view: this.about.live ? "live" : "run" });
     this.store.tell();
     const welcome = this.runs.length ? this.store.state.view === "run" : this.about.live;
     if (tour_allowed && welcome && !this.seen_tour()) window.setTimeout(() => this.tour.start(), 700);
+  }
+
+  // A first visitor should see a masked model write, where there is one.
+  private first_run(): RunSummary | undefined {
+    return this.runs.find((r) => r.mask !== undefined && r.mask !== "causal") ?? this.runs[0];
   }
 
   private show_frame(): void {
@@ -233,6 +237,8 @@ class App {
   }
 
   private show(state: State, before: State): void {
+    const first = state.run === "" ? this.first_run() : undefined; // an address written by hand may name none
+    if (first) return this.store.set({ run: first.id });
     if (state.run !== before.run || state.other !== before.other) this.status.textContent = "";
     for (const [view, tab] of this.tabs) {
       if (view === state.view) tab.setAttribute("aria-current", "page");
@@ -242,10 +248,7 @@ class App {
       this.chooser,
       [
         ...(this.runs.some((r) => r.id === state.run) ? [] : [{ value: state.run, label: "choose a run …" }]),
-        ...this.runs.map((r) => ({
-          value: r.id,
-          label: `${r.title || r.id} — ${r.model}${r.parent ? " (fork)" : ""}`,
-        })),
+        ...run_choices(this.runs),
       ],
       state.run,
     );
@@ -349,4 +352,10 @@ class App {
 const asked = new URLSearchParams(location.hash.slice(1)),
   tour_allowed = asked.get("tour") !== "off" && !asked.has("step");
 take_token();
+// An address with a token, pasted over this one, changes the fragment alone: it is to be taken as if the page were new.
+window.addEventListener("hashchange", (event) => {
+  if (!new URLSearchParams(location.hash.slice(1)).has("token")) return;
+  event.stopImmediatePropagation(); // or the state would take it with the old token
+  location.reload();
+});
 void new App().start(tour_allowed);

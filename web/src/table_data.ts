@@ -47,8 +47,8 @@ export async function get_behind(info: TableInfo): Promise<Behind[]> {
   }));
 }
 
-// The run of a sample: its model's, where that is known, or else anyone's.
+// The run of a sample: its model's, or anyone's where none is named.
 export function run_of(runs: RunSummary[], sample: string, model: string): string | null {
   const fits = runs.filter((r) => r.sample === sample || r.id === sample);
-  return (fits.find((r) => r.model === model) ?? fits[0])?.id ?? null;
+  return fits.find((r) => model === "" || r.model === model)?.id ?? null;
 }

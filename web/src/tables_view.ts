@@ -14,7 +14,8 @@ const PAGE = 200,
   LISTED = 60; // samples by name
 // What a figure has on its axes, where it has it.
 const UP = ["mean", "value", "y"],
-  ACROSS = ["layer", "x", "step", "column"];
+  ACROSS = ["layer", "x", "step", "column"],
+  ABOUT = /(^|_)(n|questions|models|std|error|lo|hi|holm|against)$/; // columns that say how sure another is
 
 export class TablesView {
   readonly element: HTMLElement;
@@ -212,7 +213,7 @@ export class TablesView {
     if (this.by_row.size) return this.by_row.get(i) ?? [];
     const row = (this.data as TableData).rows[i],
       panel = String(this.cell(row, "panel") ?? this.cell(row, "group") ?? ""),
-      series = this.cell(row, "series"),
+      series = this.cell(row, "series") ?? this.cell(row, "model"),
       models = new Set(this.behind.map((b) => b.model));
     return this.behind.filter(
       (b) => (b.panel === "" || b.panel === panel) && (!models.has(String(series)) || b.model === series),
@@ -283,15 +284,22 @@ export class TablesView {
     if (numeric.length < 2) return null;
     const { across, up } = this.store.state,
       varies = (i: number) => new Set(data.rows.map((row) => row[i])).size > 1,
-      named = (name: string, likely: string[], fallback: number) => {
+      named = (name: string, likely: string[], others: number[]) => {
         const asked = data.columns.indexOf(name);
         if (asked >= 0 && this.numbers[asked]) return asked;
-        return numeric.find((i) => likely.includes(data.columns[i]) && varies(i)) ?? fallback;
+        const tells = others.filter((i) => varies(i) && !ABOUT.test(data.columns[i]));
+        return others.find((i) => likely.includes(data.columns[i]) && varies(i)) ?? tells[0] ?? others[0];
       };
     const choices = numeric.map((i) => ({ value: data.columns[i], label: data.columns[i] })),
-      y = named(up, UP, numeric[numeric.length - 1]),
-      others = numeric.filter((i) => i !== y),
-      found: [number, number] = [named(across, ACROSS, others[others.length - 1]), y];
+      y = named(up, UP, numeric),
+      found: [number, number] = [
+        named(
+          across,
+          ACROSS,
+          numeric.filter((i) => i !== y),
+        ),
+        y,
+      ];
     set_choices(this.x, choices, data.columns[found[0]]);
     set_choices(this.y, choices, data.columns[found[1]]);
     return found;

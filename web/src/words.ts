@@ -1,5 +1,6 @@
 // Numbers and tokens in words.
-import { Anchor } from "./api";
+import { Anchor, RunSummary } from "./api";
+import { Choice } from "./dom";
 import { Run } from "./run";
 
 export function times(lift: number): string {
@@ -30,6 +31,14 @@ export const brief = (text: string) =>
     .replace(/^<\|?([^|>]+)\|?>$/, "$1");
 
 export const quoted = (text: string) => `“${visible(text).replace(/^␣(?=.)/, "")}”`;
+
+// Runs to choose from, each model's together.
+export const run_choices = (runs: RunSummary[]): Choice[] =>
+  runs.map((r) => ({
+    value: r.id,
+    label: `${r.title || r.id} — ${r.model}${r.parent ? " (fork)" : ""}`,
+    group: r.model,
+  }));
 
 export const shortened = (text: string, most = 160) =>
   text.length > most ? `${text.slice(0, most).trimEnd()} …` : text;

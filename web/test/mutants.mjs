@@ -7,6 +7,9 @@ import { fileURLToPath } from "node:url";
 
 const MUTANTS = [
   ["colours-linear", "theme.ts", "Math.log2(lift) / (2 * SPAN)", "(lift - 1) / (2 * SPAN)", "colours follow"],
+  ["axes-count-samples", "tables_view.ts", "varies(i) && !ABOUT.test(data.columns[i])", "varies(i)", "a figure of no means"],
+  ["runs-of-all-models", "words.ts", "    group: r.model,\n", "", "a figure of no means"],
+  ["pasted-addresses-wait", "main.ts", "location.reload();", "", "an address pasted"],
   [
     "anchors-of-the-next-step",
     "run_view.ts",

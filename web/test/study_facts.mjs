@@ -33,6 +33,26 @@ export const study_facts = {
     await page.key("Enter");
     await page.until(`${$(".run-head h1")}?.textContent === "Planted"`, "the run of the sample, by keyboard");
   },
+  async "a figure of no means can be read however tall it is, and has its samples by name"() {
+    mock.add(planted({ id: "elsewhere", title: "Elsewhere", model: "another" }));
+    await open("view=tables&table=claims");
+    await page.until(`${$(".drawing")}?.naturalWidth === 40`, "the drawing");
+    const [wide, high, room] = await page.evaluate(
+      `[".drawing", ".drawing", ".card.figure > .body"].map((s, i) => document.querySelector(s)[["clientWidth", "clientHeight", "clientHeight"][i]])`,
+    );
+    assert.ok(wide > 400 && high > 4.9 * wide, `drawn ${wide} × ${high}`);
+    assert.ok(room < 900 && room < high, `it scrolls in ${room}`);
+    const axes = await page.evaluate(`["Across", "Up"].map(a => document.querySelector(\`[aria-label=\${a}]\`).value)`);
+    assert.deepEqual(axes, ["null", "value"], "numbers that tell something, not how many there are");
+    assert.match(await text(".card.samples"), /2 runs; of 1 the trace is not here/);
+    await page.evaluate(`${$(".sample-list button")}.click()`);
+    await page.until(`${$(".run-head h1")}?.textContent === "Planted"`, "the run of the sample");
+    const groups = await page.evaluate(
+      `Array.from(document.querySelectorAll(".chooser optgroup"), g => [g.label, Array.from(g.children).every(o => o.textContent.includes(\`— \${g.label}\`))])`,
+    );
+    assert.ok(groups.length > 1 && groups.every(([, its]) => its), `runs stand with their models: ${groups}`);
+    mock.runs.delete("elsewhere");
+  },
   async "a figure is saved as it is drawn, with its numbers"() {
     await open("view=tables");
     await page.until(`${$(".drawing")}?.naturalWidth === 40`, "the drawing");

@@ -383,6 +383,17 @@ export const view_facts = {
     );
     page.complaints = page.complaints.filter((line) => !line.includes("401"));
   },
+  async "an address pasted over another is taken, and its token with it"() {
+    await page.open(`${origin}/#token=wrong`);
+    await page.until(`/missing or wrong/.test(${$(".status")}?.textContent ?? "")`, "the server's line");
+    page.complaints = page.complaints.filter((line) => !line.includes("401"));
+    await page.evaluate(`location.hash = "#token=mock&tour=off&run=planted&step=2"`);
+    await page.until(`/Planted/.test(document.title) && !/token/.test(location.hash)`, "the run, and no token in the address");
+    await run_ready();
+    assert.match(await page.evaluate("location.hash"), /step=2/);
+    await page.evaluate(`location.hash = "#view=run"`);
+    await page.until(`/run=/.test(location.hash) && ${$(".chooser")}.value !== ""`, "the first run, where an address names none");
+  },
   async "a server that is gone is one line on the page"() {
     await open("view=live");
     await page.type("textarea[aria-label=Prompt]", "The town of");
