@@ -4,10 +4,10 @@ const DRIFT = {
   rows: Array.from({ length: 300 }, (_, i) => [["planted", "wide"][i % 2], i % 12, Number(((i * 37) % 100) / 100)]),
   sample_column: 0,
 };
-// Means of two samples a layer: of value layer and layer + 1 … the mean lies between them.
+// Means of two samples a layer: of value layer and layer + 1 … the mean lies between them. And another quantity, whose samples are not known.
 const MEANS = {
   columns: ["model", "data", "task", "quantity", "layer", "head", "part", "n", "mean"],
-  rows: Array.from({ length: 4 }, (_, layer) => ["planted", "*", "*", "turnover", layer, -1, "all", 2, layer + 0.5]),
+  rows: Array.from({ length: 8 }, (_, i) => ["planted", "*", "*", i < 4 ? "turnover" : "share", i % 4, -1, "all", 2, (i % 4) + 0.5]),
   sample_column: null,
 };
 const BEHIND = {
@@ -24,7 +24,7 @@ const CLAIMED = {
   columns: ["row", "panel", "model", "sample", "value"],
   rows: ["planted", "absent"].map((sample) => [null, "", "planted", sample, null]),
 };
-const TALL = `<svg xmlns="http://www.w3.org/2000/svg" width="40" height="200"><rect width="40" height="200" fill="teal"/></svg>`;
+const TALL = `<svg xmlns="http://www.w3.org/2000/svg" width="400" height="2000"><rect width="400" height="2000" fill="teal"/></svg>`;
 const PICTURE = `<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="teal"/><script>window.broken = 2</script></svg>`;
 
 const TABLES = { drift: DRIFT, turnover: MEANS, claims: CLAIMS };

@@ -102,8 +102,9 @@ export class CellMap {
       width = this.element.clientWidth;
     if (!s || !width) return;
     const ratio = window.devicePixelRatio || 1,
-      height = BAND + s.steps * this.row_height + 2;
-    if (width !== this.width || height !== this.height || this.canvas.width !== Math.round(width * ratio)) {
+      height = BAND + s.steps * this.row_height + 2,
+      other = width !== this.width || height !== this.height || this.canvas.width !== Math.round(width * ratio);
+    if (other) {
       this.width = width;
       this.height = height;
       this.canvas.width = Math.round(width * ratio);
@@ -116,7 +117,8 @@ export class CellMap {
       this.left = s.first;
     }
     this.pan_to(this.left);
-    this.draw();
+    if (other) this.draw_now(); // a canvas of another size is empty: left for the next frame it would flash black
+    else this.draw();
   }
 
   private pan_to(left: number): void {
@@ -223,6 +225,7 @@ export class CellMap {
   }
 
   private draw_now(): void {
+    window.cancelAnimationFrame(this.frame);
     this.frame = 0;
     const s = this.source,
       c = this.context;
@@ -354,6 +357,7 @@ export class CellMap {
       rows = this.row_height,
       every = Math.ceil(12 / rows);
     c.font = "10px system-ui, sans-serif";
+    c.textBaseline = "middle";
     c.textAlign = "right";
     for (let step = 0; step < s.steps; ++step) {
       if (step % every) continue;

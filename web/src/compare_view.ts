@@ -270,7 +270,7 @@ export class CompareView {
       at = a.index_of(b.info.fork_step),
       pass = b.info.fork_step ?? at;
     if (parent) {
-      const what = (b.info.changes ?? []).flatMap((c) => changes_in_words(a, c));
+      const what = (b.info.changes ?? []).flatMap((c) => changes_in_words(a, c, b));
       out.push(h("p", {}, `B branches off from A before step ${pass}${what.length ? `: ${what.join("; ")}` : ""}.`));
       const held = pins_in_words(b, state.layer);
       if (held) out.push(h("p", {}, held));

@@ -11,14 +11,15 @@ const all_layers = (run: Run, layers: number[]) => layers.length > 1 && layers.l
 const pinned_layers = (run: Run, layers: number[]) =>
   all_layers(run, layers) ? ["anchors pinned: all layers"] : layers.map((l) => `anchors pinned: layer ${l}`);
 
-export function changes_in_words(run: Run, change: Change): string[] {
+// Tokens are called as the run has them, forced ones as the branch does: the run may not know them.
+export function changes_in_words(run: Run, change: Change, branch = run): string[] {
   const token = (p: number) => `${quoted(run.piece(run.info.tokens[p]))} at ${p}`;
   return [
     ...(change.hide_keys ?? []).map((p) => `key hidden: ${token(p)}`),
     ...(change.cut_heads ?? []).map(([l, i]) => `head cut: layer ${l}, head ${i}`),
     ...pinned_layers(run, change.pin_anchors ?? []),
     ...(change.force ?? []).map(
-      (f) => `forced at ${f.position}: ${f.text !== undefined ? quoted(f.text) : quoted(run.piece(f.token ?? -1))}`,
+      (f) => `forced at ${f.position}: ${f.text !== undefined ? quoted(f.text) : quoted(branch.piece(f.token ?? -1))}`,
     ),
     ...(change.remask ?? []).map((p) => `masked again: ${token(p)}`),
   ];

@@ -67,8 +67,26 @@ export class Run {
       ]);
       for (const [token, text] of Object.entries(await texts)) run.pieces.set(Number(token), text);
       // A run that appends may have grown between one answer and the next.
-      if ([run.tokens, run.guesses, run.guess_confidence].every((a) => a === null || a.shape[1] === run.N)) return run;
+      if ([run.tokens, run.guesses, run.guess_confidence].every((a) => a === null || a.shape[1] === run.N)) {
+        run.take_newest();
+        return run;
+      }
       if (tries > 20) throw new Error("the run grows faster than it can be loaded");
+    }
+  }
+
+  // Steps may have come after the run was described and before they were asked for: no event will tell of them.
+  private take_newest(): void {
+    if (!this.tokens || this.info.state === "done") return;
+    const steps = this.tokens.shape[0] - 1;
+    for (let t = 0; t < steps; ++t) this.info.step_numbers[t] ??= t;
+    for (let p = this.info.prompt_length; p < this.N; ++p) {
+      const token = this.token_at(steps, p);
+      if (token < 0 || token === this.info.tokens[p]) continue;
+      this.info.tokens[p] = token;
+      this.info.pieces[p] = this.piece(token);
+      for (let t = 0; t < steps; ++t)
+        if (this.writing(t, p) === "new") this.info.commit_step[p - this.info.prompt_length] = this.pass(t);
     }
   }
 
@@ -104,9 +122,16 @@ export class Run {
     const mask = this.mask_id(),
       open = (token: number) => token < 0 || token === mask;
     const now = this.token_at(step, position);
-    if (!open(now)) return "old";
-    if (!open(this.token_at(step + 1, position))) return "new";
+    if (!open(now)) return this.is_forced(step, position) ? "new" : "old";
+    if (!open(this.token_at(step + 1, position)) && !this.is_forced(step + 1, position)) return "new";
     return now < 0 ? "absent" : "mask";
+  }
+
+  // What is forced before a step was not written by the step before it.
+  private is_forced(step: number, position: number): boolean {
+    return (this.info.changes ?? []).some(
+      (c) => c.step === this.pass(step) && (c.force ?? []).some((f) => f.position === position),
+    );
   }
 
   // Whether the position holds what it will hold in the end.

@@ -19,6 +19,7 @@ export interface State {
   sort: string; // a column's name; with - before it: largest first
   across: string; // columns of the points
   up: string;
+  of: string; // which rows the points are of
   collection: string;
   ask: string; // the question whose answers are shown
 }
@@ -39,11 +40,12 @@ export const initial: State = {
   sort: "",
   across: "",
   up: "",
+  of: "",
   collection: "",
   ask: "",
 };
 // What is text, and stands in the address as it is.
-const TEXTS = ["run", "other", "table", "filter", "sort", "across", "up", "collection", "ask"] as const;
+const TEXTS = ["run", "other", "table", "filter", "sort", "across", "up", "of", "collection", "ask"] as const;
 const VIEWS: View[] = ["run", "compare", "live", "ask", "tables"];
 // -1 is written as a word where it stands for one.
 const WORDS: Partial<Record<keyof State, string>> = { layer: "mean", head: "mean", position: "none", target: "none" };

@@ -2,6 +2,7 @@
 import { get_json, RunSummary } from "./api";
 import { Card } from "./card";
 import { button, h, replace, select, set_choices } from "./dom";
+import { EVERYTHING, facets_of, shown_of } from "./facets";
 import { Point, points_chart, short } from "./points_chart";
 import { reason } from "./run";
 import { State, Store } from "./state";
@@ -20,7 +21,7 @@ const UP = ["mean", "value", "y"],
 export class TablesView {
   readonly element: HTMLElement;
   private chooser = select("Table or figure", [], "", (table) =>
-    this.store.set({ table, filter: "", sort: "", across: "", up: "" }),
+    this.store.set({ table, filter: "", sort: "", across: "", up: "", of: "" }),
   );
   private filter = h("input", {
     type: "search",
@@ -30,6 +31,7 @@ export class TablesView {
   });
   private x = select("Across", [], "", (across) => this.store.set({ across }));
   private y = select("Up", [], "", (up) => this.store.set({ up }));
+  private of = select("Points of", [], "", (of) => this.store.set({ of }));
   private card = new Card("table", "Table", () => ({ columns: this.data?.columns ?? [], rows: this.chosen() }));
   private figure = new Card("points", "Points", () => ({ columns: this.data?.columns ?? [], rows: this.chosen() }));
   private drawing = new Card("figure", "Figure", () => ({
@@ -44,6 +46,7 @@ export class TablesView {
   private behind: Behind[] = [];
   private by_row = new Map<number, Behind[]>(); // of means
   private numbers: boolean[] = []; // which columns hold numbers
+  private facets: string[] = []; // of the rows
   private tables: TableInfo[] | null = null;
   private shown = PAGE;
   private held: string | null = null; // the table that is shown, as the address names it
@@ -56,7 +59,7 @@ export class TablesView {
   ) {
     this.filter.addEventListener("input", () => this.store.set({ filter: this.filter.value }));
     for (const card of [this.figure, this.drawing, this.samples]) card.element.hidden = true;
-    this.figure.tool(this.x, this.y);
+    this.figure.tool(this.of, this.x, this.y);
     this.element = h(
       "div",
       { class: "tables-view" },
@@ -72,7 +75,7 @@ export class TablesView {
 
   update(): void {
     const state = this.store.state,
-      look = [state.filter, state.sort, state.across, state.up, this.runs().length].join("\n");
+      look = [state.filter, state.sort, state.across, state.up, state.of, this.runs().length].join("\n");
     if (this.held !== state.table) return void this.load(state.table);
     if (look === this.look) return;
     this.look = look;
@@ -104,6 +107,7 @@ export class TablesView {
       this.by_row.clear();
       for (const b of behind) if (b.row !== null) this.by_row.set(b.row, [...(this.by_row.get(b.row) ?? []), b]);
       this.numbers = data.columns.map((_, i) => holds_numbers(data.rows, i));
+      this.facets = facets_of(data.columns, data.rows, this.numbers, ["model", "series", this.sample_name(data)]);
       this.look = "";
       this.show_picture(info, picture);
       this.update();
@@ -111,6 +115,8 @@ export class TablesView {
       this.nothing(reason(error));
     }
   }
+
+  private sample_name = (data: TableData) => (data.sample_column === null ? "" : data.columns[data.sample_column]);
 
   private nothing(why: string): void {
     this.data = null;
@@ -146,14 +152,13 @@ export class TablesView {
     let text = "";
     for (const byte of bytes) text += String.fromCharCode(byte);
     // As an image nothing in it runs, and its paper stays white.
-    replace(
-      this.drawing.body,
-      h("img", {
-        class: "drawing",
-        src: `data:image/svg+xml;base64,${btoa(text)}`,
-        alt: `The figure ${info.title.replace(/\.csv$/, "")}, as in the report; its numbers stand in the table`,
-      }),
-    );
+    const image = h("img", {
+      class: "drawing",
+      src: `data:image/svg+xml;base64,${btoa(text)}`,
+      alt: `The figure ${info.title.replace(/\.csv$/, "")}, as in the report; its numbers stand in the table`,
+    });
+    image.addEventListener("load", () => image.style.setProperty("--drawn", `${image.naturalWidth}px`));
+    replace(this.drawing.body, image);
   }
 
   private sorting(): { column: number; down: boolean } {
@@ -310,7 +315,8 @@ export class TablesView {
     this.figure.element.hidden = axes === null;
     if (axes === null) return;
     const [x, y] = axes,
-      rows = order.filter((i) => axes.every((a) => Number.isFinite(as_number(data.rows[i][a]))));
+      all = order.filter((i) => axes.every((a) => Number.isFinite(as_number(data.rows[i][a])))),
+      rows = this.one_facet(all);
     if (!rows.length) return this.figure.clear("No row has both numbers.");
     const names = Array.from(new Set(data.rows.map((row) => this.series_of(row)))),
       says = (i: number, v: number) => `${data.columns[x]} ${short(as_number(data.rows[i][x]))}, ${data.columns[y]} ${short(v)}`;
@@ -357,6 +363,14 @@ export class TablesView {
           : "A point is a row; click it for the run of its sample, where there is one.",
       ),
     );
+  }
+  // Of several quantities one: on one scale they would hide each other.
+  private one_facet(rows: number[]): number[] {
+    this.of.hidden = !this.facets.length;
+    const of = shown_of(this.store.state.of, this.facets, rows),
+      choices = Array.from(new Set(this.facets), (name) => ({ value: name, label: name }));
+    set_choices(this.of, [...choices, { value: EVERYTHING, label: "everything" }], of);
+    return of === EVERYTHING ? rows : rows.filter((i) => this.facets[i] === of);
   }
   private series_of(row: Cell[]): string {
     return String(this.cell(row, "model") ?? this.cell(row, "series") ?? "");

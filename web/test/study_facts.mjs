@@ -13,6 +13,7 @@ export const study_facts = {
     await open("view=tables");
     await page.until(`${$(".drawing")}?.naturalWidth === 40`, "the drawing of the first figure");
     assert.equal(await page.evaluate("window.broken"), undefined, "nothing in a drawing runs");
+    await page.until(`${$(".drawing")}.clientWidth === 64`, "a small drawing is not blown up");
     // Four means, each with two samples around it.
     await page.until(`document.querySelectorAll(".point").length === 12`, "means and samples");
     const at = await page.evaluate(
@@ -26,6 +27,16 @@ export const study_facts = {
     await page.evaluate(`document.querySelectorAll(".point.small.opens")[2].dispatchEvent(new MouseEvent("click"))`);
     await page.until(`${$(".run-head h1")}?.textContent === "Planted"`, "the run of the sample");
     assert.match(await fragment(), /view=run&run=planted&layer=2/, "at the layer of its point");
+    // Another quantity, and all of them: one at a time, or they would hide each other.
+    const shown = (of) =>
+      open(`view=tables&table=turnover${of}`).then(() =>
+        page.until(`document.querySelectorAll(".point").length && document.querySelectorAll(".point").length`),
+      );
+    assert.deepEqual([await shown("&of=share"), await shown("&of=*"), await shown("&of=nothing")], [4, 16, 12]);
+    assert.deepEqual(
+      await page.evaluate(`Array.from(document.querySelector("[aria-label='Points of']").options, o => o.text)`),
+      ["turnover", "share", "everything"],
+    );
     // By keyboard, from the list.
     await open("view=tables&table=turnover");
     await page.until(`${$(".sample-list button")} !== null`, "samples by name");
@@ -36,7 +47,7 @@ export const study_facts = {
   async "a figure of no means can be read however tall it is, and has its samples by name"() {
     mock.add(planted({ id: "elsewhere", title: "Elsewhere", model: "another" }));
     await open("view=tables&table=claims");
-    await page.until(`${$(".drawing")}?.naturalWidth === 40`, "the drawing");
+    await page.until(`${$(".drawing")}?.naturalWidth === 400`, "the drawing");
     const [wide, high, room] = await page.evaluate(
       `[".drawing", ".drawing", ".card.figure > .body"].map((s, i) => document.querySelector(s)[["clientWidth", "clientHeight", "clientHeight"][i]])`,
     );

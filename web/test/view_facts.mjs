@@ -155,13 +155,92 @@ export const view_facts = {
           .evaluate(`location.hash = "#view=run&run=forced&step=${step}&layer=2"`)
           .then(() => page.until(`${$(".scrubber")}.value === "${step}"`))
           .then(() => page.settle())
-          .then(() => page.evaluate(`[${position}, ${again}].map(i => ((e) => e.classList.contains("mask") ? "mask" : e.textContent)(document.querySelectorAll(".card.text .t")[i]))`));
+          .then(() => page.evaluate(`[${position}, ${again}].map(i => ((e) => e.classList.contains("mask") ? "mask" : (e.classList.contains("new") ? "new" : "") + e.textContent)(document.querySelectorAll(".card.text .t")[i]))`));
       const { tokens, vocabulary } = branch.info;
       assert.deepEqual(await looks(2), ["mask", vocabulary[tokens[again]]]);
+      assert.equal((await looks(3))[0], "mask", "no step wrote what was forced before the next");
+      assert.deepEqual(await looks(4), ["new" + vocabulary[token], "mask"]);
       assert.deepEqual(await looks(5), [vocabulary[token], "mask"]);
     } finally {
       mock.runs.delete("forced");
       mock.live.delete("forced");
+    }
+  },
+  async "what was forced is called as the branch knows it"() {
+    const branch = planted({ id: "strange", title: "Strange", parent: "planted", fork_step: 4, changes: [] }),
+      position = branch.info.prompt_length + 1;
+    branch.info.changes.push({ step: 4, force: [{ position, token: 777 }] });
+    branch.info.vocabulary[777] = " harbour";
+    mock.add(branch);
+    try {
+      await open("view=compare&run=planted&other=strange&step=5&layer=2");
+      await page.until(`/before step 4/.test(${$(".card.changed")}.textContent)`, "what differs");
+      assert.match(await text(".card.changed"), new RegExp(`forced at ${position}: “harbour”`));
+    } finally {
+      mock.runs.delete("strange");
+    }
+  },
+  async "what came between a run's description and its steps is there"() {
+    const run = planted({ id: "between", title: "Between" }),
+      live = { done: 9, left: null, state: "stopped", listeners: new Set() },
+      info = mock.info;
+    mock.add(run);
+    mock.live.set("between", live);
+    const answers = [];
+    try {
+      for (const late of [0, 4]) {
+        // Described when `late` steps less were there.
+        mock.info = function (it) {
+          if (it !== run) return info.call(this, it);
+          live.done -= late;
+          const said = info.call(this, it);
+          live.done += late;
+          return { ...said, commit_step: said.commit_step.map((t) => (t < said.steps ? t : -1)) };
+        };
+        await open("view=run&run=between&step=8&layer=2");
+        await page.until(`/\\b9 steps so far/.test(${$(".live-bar")}.textContent)`, "nine steps");
+        const last = run.info.prompt_length + run.info.commit_step.indexOf(8);
+        await page.evaluate(`location.hash = "#view=run&run=between&step=8&layer=2&position=${last}"`);
+        await page.until(`/written at step 8/.test(document.body.textContent)`, "when it was written");
+        answers.push(await text(".run-head .answer"));
+      }
+      assert.equal(answers[1], answers[0]);
+      assert.doesNotMatch(answers[0], /none yet/);
+    } finally {
+      mock.info = info;
+      mock.runs.delete("between");
+      mock.live.delete("between");
+    }
+  },
+  async "maps that grow do not flash"() {
+    const run = planted({ id: "growing", title: "Growing" }),
+      live = { done: 2, left: null, state: "running", listeners: new Set() };
+    mock.add(run);
+    mock.live.set("growing", live);
+    try {
+      await open("view=compare&run=planted&other=growing&step=1&layer=2");
+      await page.until(`document.querySelectorAll(".cellmap canvas").length >= 4`, "maps");
+      // What a frame shows: looked at after it was drawn.
+      await page.evaluate(`window.black = window.frames = 0; window.looking = true;
+        const one = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+        const look = () => { const channel = new MessageChannel(); channel.port1.onmessage = () => {
+          ++window.frames;
+          for (const c of document.querySelectorAll(".cellmap canvas")) { one.clearRect(0, 0, 1, 1); one.drawImage(c, 1, c.height - 2, 1, 1, 0, 0, 1, 1); const d = one.getImageData(0, 0, 1, 1).data; if (d[0] + d[1] + d[2] === 0) ++window.black; }
+          if (window.looking) requestAnimationFrame(look); }; channel.port2.postMessage(0); }; requestAnimationFrame(look); 0`);
+      const height = () => page.evaluate(`document.querySelectorAll(".cellmap canvas")[2].height`),
+        before = await height();
+      for (let t = 2; t < 12; ++t) {
+        mock.step(run, live);
+        await new Promise((done) => setTimeout(done, 60));
+      }
+      await page.until(`/12 steps so far/.test(document.body.textContent)`, "all steps");
+      await page.settle();
+      const [black, frames] = await page.evaluate(`window.looking = false, [window.black, window.frames]`);
+      assert.ok((await height()) > before && frames > 5, `it grew, and ${frames} frames were seen`);
+      assert.equal(black, 0, "no frame of a map is black");
+    } finally {
+      mock.runs.delete("growing");
+      mock.live.delete("growing");
     }
   },
   async "a branch that differs too early is told"() {
