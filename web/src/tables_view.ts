@@ -59,7 +59,7 @@ export class TablesView {
   ) {
     this.filter.addEventListener("input", () => this.store.set({ filter: this.filter.value }));
     for (const card of [this.figure, this.drawing, this.samples]) card.element.hidden = true;
-    this.figure.tool(this.of, this.x, this.y);
+    this.figure.body.before(h("div", { class: "row" }, this.of, this.x, this.y));
     this.element = h(
       "div",
       { class: "tables-view" },

@@ -20,8 +20,8 @@ const MUTANTS = [
   [
     "commitments-look-old",
     "run.ts",
-    `if (!open(this.token_at(step + 1, position))) return "new";`,
-    "",
+    `this.is_forced(step + 1, position)) return "new";`,
+    `this.is_forced(step + 1, position)) return "old";`,
     "masks, guesses",
   ],
   [
