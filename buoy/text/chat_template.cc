@@ -129,7 +129,8 @@ std::string ChatTemplate::render(const Json& messages, GenerationPrompt prompt,
   }
   variables["messages"] = messages;
   variables["add_generation_prompt"] = prompt == GenerationPrompt::kAdd;
-  return parts_->body.render(variables, options.now ? *options.now : *day_of(date_));
+  return parts_->body.render(variables, options.now ? *options.now : *day_of(date_),
+                             options.most_steps.value_or(jinja::kMostSteps));
 }
 
 std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, GenerationPrompt prompt,

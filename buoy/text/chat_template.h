@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "buoy/base/types.h"
 #include "buoy/io/json_fwd.h"
 
 namespace buoy {
@@ -31,6 +32,7 @@ std::string parse_date(const std::string& text);
 struct ChatOptions {
   const Json* variables = nullptr;  // an object: more variables for the template ("tools", "documents", …)
   std::optional<std::tm> now;       // for strftime_now(); midnight of the template's date when absent
+  std::optional<Index> most_steps;  // that rendering may take; jinja/budget.h has the default
 };
 
 // A model's chat template. Immutable, safe to share between threads. The text it renders holds its own

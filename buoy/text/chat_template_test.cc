@@ -32,7 +32,20 @@ TEST(ChatTemplate, ToolsAreNoneUnlessGiven) {
   const Json messages = Json::array();
   EXPECT_EQ(simple().render(messages, GenerationPrompt::kOmit), "<s>");
   const Json tools = {{"tools", {1}}};
-  EXPECT_EQ(simple().render(messages, GenerationPrompt::kOmit, {.variables = &tools, .now = {}}), "<s>T");
+  EXPECT_EQ(
+      simple().render(messages, GenerationPrompt::kOmit, {.variables = &tools, .now = {}, .most_steps = {}}),
+      "<s>T");
+}
+
+TEST(ChatTemplate, TakesNoMoreStepsThanGiven) {
+  const ChatTemplate loop =
+      ChatTemplate::parse("{% for i in range(100) %}{{ i }}{% endfor %}", Json::object(), "t");
+  const Json none = Json::array();
+  EXPECT_EQ(loop.render(none, GenerationPrompt::kOmit).size(), 190u);
+  EXPECT_EQ(error_of([&] {
+              loop.render(none, GenerationPrompt::kOmit, {.variables = nullptr, .now = {}, .most_steps = 50});
+            }),
+            "t line 1: the template takes more than 50 steps");
 }
 
 TEST(ChatTemplate, MessagesMustHaveRoles) {

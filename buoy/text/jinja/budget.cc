@@ -11,7 +11,8 @@ Budget::~Budget() {
 void spend_steps(const Site& site, Index count) {
   if (site.budget == nullptr) return;
   site.budget->steps += count;
-  if (site.budget->steps > kMostSteps) fail_at(site, "the template takes more than {} steps", kMostSteps);
+  const Index most = site.budget->most_steps;
+  if (site.budget->steps > most) fail_at(site, "the template takes more than {} steps", most);
 }
 
 void spend_bytes(const Site& site, std::size_t count) {

@@ -25,13 +25,14 @@ inline constexpr std::size_t kLongestList = 1000000;
 inline constexpr Index kDeepestValue = 100;
 
 struct Budget {
-  Budget() = default;
+  explicit Budget(Index most = kMostSteps) : most_steps(most) {}
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
   // Namespaces can hold one another, in a circle or in a long chain: nothing else would let go of a circle,
   // and a chain would be let go of by recursion.
   ~Budget();
 
+  const Index most_steps;
   Index steps = 0, bytes = 0;
   std::vector<std::shared_ptr<Namespace>> namespaces;  // all that were made
 };

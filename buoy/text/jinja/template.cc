@@ -290,8 +290,8 @@ Template Template::parse(std::string_view source, std::string place) {
   return Template(std::move(place), std::move(body));
 }
 
-std::string Template::render(const Json& variables, const std::tm& now) const {
-  Budget budget;
+std::string Template::render(const Json& variables, const std::tm& now, Index most_steps) const {
+  Budget budget(most_steps);
   const Site start{&place_, 1, &budget};
   if (!variables.is_object()) fail_at(start, "the variables are {}, expected an object", kind_of(variables));
   Interpreter interpreter(place_, now, budget);

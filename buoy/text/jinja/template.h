@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "buoy/io/json_fwd.h"
+#include "buoy/text/jinja/budget.h"
 #include "buoy/text/jinja/syntax.h"
 
 namespace buoy::jinja {
@@ -18,8 +19,8 @@ class Template {
   static Template parse(std::string_view source, std::string place);
 
   // `variables` is an object. Throws Error "place line N: …", never renders something else than Jinja2 would.
-  // `now` is what strftime_now() writes.
-  std::string render(const Json& variables, const std::tm& now) const;
+  // `now` is what strftime_now() writes, most_steps what rendering may take.
+  std::string render(const Json& variables, const std::tm& now, Index most_steps = kMostSteps) const;
 
  private:
   Template(std::string place, Block body) : place_(std::move(place)), body_(std::move(body)) {}
