@@ -1,6 +1,7 @@
 // A run's data: tokens at every step, received attention, its null, anchors. Loads what is asked for once.
 import { Anchor, ApiError, get_array, get_json, RunInfo, run_path } from "./api";
 import { Array_ } from "./npy";
+import { Fetched } from "./fetched";
 import { Null, Rows } from "./state";
 
 export type Writing = "prompt" | "absent" | "mask" | "new" | "old";
@@ -9,10 +10,6 @@ export type Writing = "prompt" | "absent" | "mask" | "new" | "old";
 const RECEIVED: Record<Rows, string[]> = { all: ["received_all", "received"], read: ["received_read"] };
 // Above this many numbers an array is fetched layer by layer.
 const WHOLE = 32 << 20;
-// How often, and after how many milliseconds, an array is asked for again that a step was missing from.
-const TRIES = 20,
-  AGAIN = 200;
-
 export interface StepEvent {
   step: number;
   tokens: number[];
@@ -27,8 +24,8 @@ export class Run {
   guesses: Array_ | null = null; // [S, N], -1: none
   guess_confidence: Array_ | null = null;
   pieces = new Map<number, string>();
-  private arrays = new Map<string, Promise<Array_ | null>>();
-  private ready = new Map<string, Array_ | null>();
+  private fetched = new Fetched((rest) => this.path(rest));
+  private finding = new Map<string, Promise<null>>(); // anchors that are on their way
   private anchors_by_rows = new Map<string, Anchor[]>();
   private means = new Map<string, Float32Array>();
 
@@ -201,22 +198,11 @@ export class Run {
 
   // An array that is there already; starts to fetch it otherwise and calls `then` when it has come.
   array(name: string, then: () => void): Array_ | null {
-    if (this.ready.has(name)) return this.ready.get(name) ?? null;
-    this.ask(name, () => get_array(this.path(`/arrays/${name}`)).catch(() => null), then);
-    return null;
+    return this.fetched.get(`/arrays/${name}`, then);
   }
-
-  // Asked for once; whoever wants it while it is on its way is told when it has come.
-  private ask(name: string, fetch: () => Promise<Array_ | null>, then: () => void): void {
-    let request = this.arrays.get(name);
-    if (!request) {
-      request = fetch().then((array) => {
-        this.ready.set(name, array);
-        return array;
-      });
-      this.arrays.set(name, request);
-    }
-    void request.then(then);
+  // A step of a run that goes on has come: of every array that is looked at.
+  fetch_step(step: number, then: () => void): Promise<void> {
+    return this.fetched.grow(step, then);
   }
 
   // A state space layer computes no attention: what is shown of it is what its state comes to.
@@ -251,7 +237,7 @@ export class Run {
       N = array.shape[array.shape.length - 1],
       H = array.shape.length === 4 ? array.shape[2] : 1;
     if (step >= array.shape[0]) {
-      this.fetch_longer(part, array.shape[0], then);
+      this.fetched.longer(`/arrays/${part}`, array.shape[0], then);
       return null;
     }
     const data = array.data as Float32Array,
@@ -271,25 +257,6 @@ export class Run {
     return mean;
   }
 
-  // An array that was asked for before the step had come is asked for again, some times.
-  private fetch_longer(name: string, rows: number, then: () => void): void {
-    const tried = this.longer.get(name) ?? { rows, times: 0, waiting: false };
-    if (tried.rows !== rows) Object.assign(tried, { rows, times: 0 });
-    if (tried.waiting || ++tried.times > TRIES) return;
-    tried.waiting = true;
-    this.longer.set(name, tried);
-    window.setTimeout(() => {
-      void get_array(this.path(`/arrays/${name}`))
-        .catch(() => null)
-        .then((got) => {
-          tried.waiting = false;
-          if (got && got.shape[0] > (this.ready.get(name)?.shape[0] ?? 0)) this.ready.set(name, got);
-          then();
-        });
-    }, AGAIN);
-  }
-  private longer = new Map<string, { rows: number; times: number; waiting: boolean }>();
-
   // Rows that were worked out are kept up to some 64 MB.
   private make_room(): void {
     if (this.means.size * this.N > 16 << 20) this.means.clear();
@@ -303,7 +270,8 @@ export class Run {
       return this.received(0, layer, head, rows, then);
     }
     if (this.info.mask === "full" || this.info.mask === "causal") return this.uniform(this.length_at(step), rows);
-    const array = this.array_at(`/null?rows=${rows}&step=${step}`, then) ?? null;
+    // Where nothing is known of the step, the null of the finished sequence stands in.
+    const array = this.fetched.get(`/null?rows=${rows}&step=${step}`, then, "/null");
     return array ? (array.data as Float32Array) : null;
   }
 
@@ -317,17 +285,6 @@ export class Run {
     else for (let j = n - 1, sum = 0; j >= 0; --j) out[j] = (sum += 1 / (j + 1)) / n;
     this.means.set(key, out);
     return out;
-  }
-
-  private array_at(path: string, then: () => void): Array_ | null {
-    if (this.ready.has(path)) return this.ready.get(path) ?? null;
-    // Where nothing is known of the step, the null of the finished sequence stands in.
-    const fetch = () =>
-      get_array(this.path(path))
-        .catch(() => get_array(this.path("/null")))
-        .catch(() => null);
-    this.ask(path, fetch, then);
-    return null;
   }
 
   // Received ÷ null, or N · received where nothing is compared with.
@@ -356,7 +313,7 @@ export class Run {
       path = `/anchors?rows=${rows}`;
     if (held && !this.stale_anchors) return held;
     this.stale_anchors = false;
-    let request = this.arrays.get(path);
+    let request = this.finding.get(rows);
     if (!request) {
       const steps = this.tokens ? this.tokens.shape[0] - 1 : this.S;
       request = get_json<Anchor[]>(this.path(path))
@@ -366,7 +323,7 @@ export class Run {
           this.anchor_steps.set(rows, steps);
           return null;
         });
-      this.arrays.set(path, request);
+      this.finding.set(rows, request);
     }
     void request.then(then); // whoever else asks while they are on their way is told too
     return held ?? null;
@@ -429,33 +386,8 @@ export class Run {
     this.guess_confidence = { shape: [step + 1, N], data: sure };
   }
 
-  // Fetches the newest step of every array that is looked at, and appends it.
-  async fetch_step(step: number, then: () => void): Promise<void> {
-    const grown = Array.from(this.ready).filter(
-      ([name, array]) => array && /^received/.test(name) && !name.includes("?"),
-    );
-    await Promise.all(
-      grown.map(async ([name, array]) => {
-        const part = await get_array(this.path(`/arrays/${name}?step=${step}`)).catch(() => null),
-          so_far = this.ready.get(name); // another step may have come since
-        // What does not follow on the last is fetched whole when it is looked at.
-        if (!part || !array || !so_far || part.shape[0] !== 1 || so_far.shape[0] !== step) return;
-        const data = new Float32Array(so_far.data.length + part.data.length);
-        data.set(so_far.data as Float32Array);
-        data.set(part.data as Float32Array, so_far.data.length);
-        this.ready.set(name, { shape: [step + 1, ...so_far.shape.slice(1)], data });
-      }),
-    );
-    // What was not there yet when it was first asked for may be there now.
-    for (const [name, array] of Array.from(this.ready)) if (!array) this.drop(name);
-    then();
-  }
-  private drop(name: string): void {
-    this.ready.delete(name);
-    this.arrays.delete(name);
-  }
   forget_anchors(): void {
-    for (const rows of ["all", "read"]) this.arrays.delete(`/anchors?rows=${rows}`);
+    this.finding.clear();
     this.stale_anchors = true;
   }
   private stale_anchors = false;

@@ -1,9 +1,8 @@
 // Tables and figures of a study: sorted, filtered, drawn as points; a row, a point or a sample behind one opens its run.
 import { get_json, RunSummary } from "./api";
 import { Card } from "./card";
-import { button, h, replace, select, set_choices } from "./dom";
-import { EVERYTHING, facets_of, shown_of } from "./facets";
-import { Point, points_chart, short } from "./points_chart";
+import { button, h, replace, select } from "./dom";
+import { PointsPanel } from "./points_panel";
 import { reason } from "./run";
 import { State, Store } from "./state";
 import { Behind, get_behind, get_picture, get_table, run_of, TableData, TableInfo } from "./table_data";
@@ -11,12 +10,7 @@ import { as_number, Cell, compare_cells, filter_of, holds_numbers } from "./tabl
 import { plural } from "./words";
 
 const PAGE = 200,
-  POINTS = 4000,
   LISTED = 60; // samples by name
-// What a figure has on its axes, where it has it.
-const UP = ["mean", "value", "y"],
-  ACROSS = ["layer", "x", "step", "column"],
-  ABOUT = /(^|_)(n|questions|models|std|error|lo|hi|holm|against)$/; // columns that say how sure another is
 
 export class TablesView {
   readonly element: HTMLElement;
@@ -29,11 +23,8 @@ export class TablesView {
     "aria-label": "Filter rows",
     placeholder: "filter: words, or column>0.5",
   });
-  private x = select("Across", [], "", (across) => this.store.set({ across }));
-  private y = select("Up", [], "", (up) => this.store.set({ up }));
-  private of = select("Points of", [], "", (of) => this.store.set({ of }));
   private card = new Card("table", "Table", () => ({ columns: this.data?.columns ?? [], rows: this.chosen() }));
-  private figure = new Card("points", "Points", () => ({ columns: this.data?.columns ?? [], rows: this.chosen() }));
+  private points: PointsPanel;
   private drawing = new Card("figure", "Figure", () => ({
     columns: this.data?.columns ?? [],
     rows: this.data?.rows ?? [],
@@ -46,7 +37,6 @@ export class TablesView {
   private behind: Behind[] = [];
   private by_row = new Map<number, Behind[]>(); // of means
   private numbers: boolean[] = []; // which columns hold numbers
-  private facets: string[] = []; // of the rows
   private tables: TableInfo[] | null = null;
   private shown = PAGE;
   private held: string | null = null; // the table that is shown, as the address names it
@@ -58,8 +48,12 @@ export class TablesView {
     private open: (id: string, at?: Partial<State>) => void,
   ) {
     this.filter.addEventListener("input", () => this.store.set({ filter: this.filter.value }));
-    for (const card of [this.figure, this.drawing, this.samples]) card.element.hidden = true;
-    this.figure.body.before(h("div", { class: "row" }, this.of, this.x, this.y));
+    this.points = new PointsPanel(
+      store,
+      () => ({ columns: this.data?.columns ?? [], rows: this.chosen() }),
+      (i, sample) => (sample ? this.opens_sample(i, sample) : this.opens(i)),
+    );
+    for (const card of [this.points.card, this.drawing, this.samples]) card.element.hidden = true;
     this.element = h(
       "div",
       { class: "tables-view" },
@@ -68,7 +62,7 @@ export class TablesView {
         "div",
         { class: "columns" },
         h("div", { class: "left" }, this.drawing.element, this.card.element),
-        h("div", { class: "right" }, this.figure.element, this.samples.element),
+        h("div", { class: "right" }, this.points.card.element, this.samples.element),
       ),
     );
   }
@@ -107,7 +101,7 @@ export class TablesView {
       this.by_row.clear();
       for (const b of behind) if (b.row !== null) this.by_row.set(b.row, [...(this.by_row.get(b.row) ?? []), b]);
       this.numbers = data.columns.map((_, i) => holds_numbers(data.rows, i));
-      this.facets = facets_of(data.columns, data.rows, this.numbers, ["model", "series", this.sample_name(data)]);
+      this.points.show(data, this.numbers);
       this.look = "";
       this.show_picture(info, picture);
       this.update();
@@ -116,11 +110,9 @@ export class TablesView {
     }
   }
 
-  private sample_name = (data: TableData) => (data.sample_column === null ? "" : data.columns[data.sample_column]);
-
   private nothing(why: string): void {
     this.data = null;
-    for (const card of [this.figure, this.drawing, this.samples]) card.element.hidden = true;
+    for (const card of [this.points.card, this.drawing, this.samples]) card.element.hidden = true;
     this.card.clear(why);
   }
 
@@ -214,6 +206,11 @@ export class TablesView {
     const run = run_of(this.runs(), sample, own === null ? behind[0].model : String(this.cell(row, "model") ?? ""));
     return run ? () => this.open(run, this.place(row)) : null;
   }
+  // The run of one of the samples behind a row.
+  private opens_sample(i: number, { model, sample }: Behind): (() => void) | null {
+    const run = run_of(this.runs(), sample, model);
+    return run ? () => this.open(run, this.place((this.data as TableData).rows[i])) : null;
+  }
   private behind_row(i: number): Behind[] {
     if (this.by_row.size) return this.by_row.get(i) ?? [];
     const row = (this.data as TableData).rows[i],
@@ -260,7 +257,7 @@ export class TablesView {
           this.draw();
         }),
     );
-    this.draw_points(data, rows);
+    this.points.draw(rows, this.behind);
     this.draw_samples(data, rows);
   }
 
@@ -281,99 +278,6 @@ export class TablesView {
         ),
       ),
     );
-  }
-
-  // The columns that the points stand on: as the address says, or as the figure has them.
-  private axes(data: TableData): [number, number] | null {
-    const numeric = data.columns.map((_, i) => i).filter((i) => this.numbers[i]);
-    if (numeric.length < 2) return null;
-    const { across, up } = this.store.state,
-      varies = (i: number) => new Set(data.rows.map((row) => row[i])).size > 1,
-      named = (name: string, likely: string[], others: number[]) => {
-        const asked = data.columns.indexOf(name);
-        if (asked >= 0 && this.numbers[asked]) return asked;
-        const tells = others.filter((i) => varies(i) && !ABOUT.test(data.columns[i]));
-        return others.find((i) => likely.includes(data.columns[i]) && varies(i)) ?? tells[0] ?? others[0];
-      };
-    const choices = numeric.map((i) => ({ value: data.columns[i], label: data.columns[i] })),
-      y = named(up, UP, numeric),
-      found: [number, number] = [
-        named(
-          across,
-          ACROSS,
-          numeric.filter((i) => i !== y),
-        ),
-        y,
-      ];
-    set_choices(this.x, choices, data.columns[found[0]]);
-    set_choices(this.y, choices, data.columns[found[1]]);
-    return found;
-  }
-
-  private draw_points(data: TableData, order: number[]): void {
-    const axes = this.axes(data);
-    this.figure.element.hidden = axes === null;
-    if (axes === null) return;
-    const [x, y] = axes,
-      all = order.filter((i) => axes.every((a) => Number.isFinite(as_number(data.rows[i][a])))),
-      rows = this.one_facet(all);
-    if (!rows.length) return this.figure.clear("No row has both numbers.");
-    const names = Array.from(new Set(data.rows.map((row) => this.series_of(row)))),
-      says = (i: number, v: number) => `${data.columns[x]} ${short(as_number(data.rows[i][x]))}, ${data.columns[y]} ${short(v)}`;
-    const points: Point[] = rows.slice(0, POINTS).map((i) => {
-      const open = this.opens(i),
-        row = data.rows[i],
-        sample = data.sample_column === null ? this.series_of(row) : String(row[data.sample_column]),
-        value = as_number(row[y]);
-      return {
-        x: as_number(row[x]),
-        y: value,
-        words: `${sample ? `${sample}: ` : ""}${says(i, value)}${open ? " – click: its run" : ""}`,
-        series: names.indexOf(this.series_of(row)),
-        open,
-      };
-    });
-    const seen = new Set(rows),
-      each = data.columns[y] === "mean" ? this.behind.filter((b) => b.row !== null && seen.has(b.row)) : [];
-    for (const b of each.slice(0, POINTS)) {
-      const row = data.rows[b.row as number],
-        run = run_of(this.runs(), b.sample, b.model);
-      points.push({
-        x: as_number(row[x]),
-        y: b.value,
-        words: `${b.model}, ${b.sample}: ${says(b.row as number, b.value)}${run ? " – click: its run" : ""}`,
-        series: names.indexOf(this.series_of(row)),
-        small: true,
-        open: run ? () => this.open(run, this.place(row)) : null,
-      });
-    }
-    const most = Math.max(rows.length, each.length);
-    this.figure.say(most > POINTS ? `The first ${POINTS} of ${most} points: filter for the others.` : "");
-    replace(
-      this.figure.body,
-      points_chart(points, data.columns[x], data.columns[y]),
-      names.length > 1 &&
-        names.length <= 6 &&
-        h("ul", { class: "key" }, ...names.map((name, i) => h("li", {}, h("i", { class: `series${i}` }), name))),
-      h(
-        "p",
-        { class: "soft" },
-        each.length
-          ? "A large point is a row, small ones are the samples behind it: click one for its run."
-          : "A point is a row; click it for the run of its sample, where there is one.",
-      ),
-    );
-  }
-  // Of several quantities one: on one scale they would hide each other.
-  private one_facet(rows: number[]): number[] {
-    this.of.hidden = !this.facets.length;
-    const of = shown_of(this.store.state.of, this.facets, rows),
-      choices = Array.from(new Set(this.facets), (name) => ({ value: name, label: name }));
-    set_choices(this.of, [...choices, { value: EVERYTHING, label: "everything" }], of);
-    return of === EVERYTHING ? rows : rows.filter((i) => this.facets[i] === of);
-  }
-  private series_of(row: Cell[]): string {
-    return String(this.cell(row, "model") ?? this.cell(row, "series") ?? "");
   }
 
   // Whose runs a figure was made of, by name: for the keyboard, and for maps.

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const MUTANTS = [
   ["colours-linear", "theme.ts", "Math.log2(lift) / (2 * SPAN)", "(lift - 1) / (2 * SPAN)", "colours follow"],
-  ["axes-count-samples", "tables_view.ts", "varies(i) && !ABOUT.test(data.columns[i])", "varies(i)", "a figure of no means"],
+  ["axes-count-samples", "points_panel.ts", "varies(i) && !ABOUT.test(columns[i])", "varies(i)", "a figure of no means"],
   ["runs-of-all-models", "words.ts", "    group: r.model,\n", "", "a figure of no means"],
   ["pasted-addresses-wait", "main.ts", "location.reload();", "", "an address pasted"],
   [
@@ -73,7 +73,7 @@ const MUTANTS = [
     "Number(input.value)",
     "the sampler is chosen",
   ],
-  ["a-missed-step-stays-missing", "run.ts", "this.fetch_longer(part, array.shape[0], then);", "", "a step whose"],
+  ["a-missed-step-stays-missing", "run.ts", "this.fetched.longer(`/arrays/${part}`, array.shape[0], then);", "", "a step whose"],
   ["formulas-are-saved", "card.ts", "looks_like_a_formula(value) ?", "false ?", "a saved table has no formulas"],
   [
     "pictures-are-left-out",

@@ -217,7 +217,7 @@ const facts = {
     // The model is sure of what was masked again: it writes it anew in the very step.
     assert.deepEqual(
       [await token("A", written), await token("B", written), await token("A", masked), await token("B", masked)],
-      [run.pieces[written], `${run.pieces[written]}, written now`, "a mask", " mayor"],
+      [run.pieces[written], `${run.pieces[written]}, written now`, "a mask", " mayor, written now"],
     );
   },
   async "two models stand side by side on one prompt"() {
