@@ -13,16 +13,23 @@ interface Stop {
 }
 
 const run_view = (facts: Facts) => ({ view: "run" as const, run: facts.masked.id, position: -1, target: -1, head: -1 });
+const to_first_step = (facts: Facts, store: Store) => store.set({ ...run_view(facts), step: 0, layer: -1 });
 
 const STOPS: Stop[] = [
   {
     at: ".card.text",
     title: "Masks become words",
     text: ({ masked }) =>
-      masked.mask_id() === null
-        ? `${masked.info.model} answers a question by appending token after token, in ${masked.S} steps.`
-        : `${masked.info.model} answers a question. Its answer begins as masks, the dashed boxes, with its best guesses in italics. In ${masked.S} steps it writes them, in whatever order it is surest.`,
-    go: (facts, store) => store.set({ ...run_view(facts), step: 0, layer: -1 }),
+      `${masked.info.model} answers a question. Its answer begins as masks, the dashed boxes, with its best guesses in italics. In ${masked.S} steps it writes them, in whatever order it is surest.`,
+    when: ({ masked }) => masked.mask_id() !== null,
+    go: to_first_step,
+  },
+  {
+    at: ".card.text",
+    title: "Word after word",
+    text: ({ masked }) => `${masked.info.model} answers a question by appending token after token, in ${masked.S} steps.`,
+    when: ({ masked }) => masked.mask_id() === null,
+    go: to_first_step,
   },
   {
     at: ".card.text",
@@ -67,8 +74,8 @@ const STOPS: Stop[] = [
   {
     at: ".card.grid",
     title: "Look closer",
-    text: () =>
-      "Click any token: the grid shows what it receives in every layer and head, the lists below what it attends to and who attends to it, computed exactly.",
+    text: ({ masked }) =>
+      `Click any token: the grid shows what it receives in every layer and head${masked.info.can_recompute ? ", the lists below what it attends to and who attends to it, computed exactly" : ""}.`,
     go: (facts, store) => store.set({ position: (facts.then ?? facts.first)?.position ?? 0 }),
   },
   {

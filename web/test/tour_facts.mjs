@@ -36,10 +36,13 @@ export const tour_facts = {
     await title("What stays");
     assert.match(await fragment(), /view=compare&run=planted&other=twin/);
     await page.until(`${$(".pair > .stack:last-child.lit")} !== null`, "the other run, lit");
-    for (const stop of ["All steps at once", "Look closer", "Touch it"]) {
+    for (const stop of ["All steps at once", "Look closer"]) {
       await next();
       await title(stop);
     }
+    assert.match(await text(".tour"), /computed exactly/);
+    await next();
+    await title("Touch it");
     assert.match(await text(".tour"), /7 of 7/);
     assert.match(await fragment(), new RegExp(`view=run&.*position=${at(2)}(&|$)`));
     await next();
@@ -52,6 +55,27 @@ export const tour_facts = {
     await page.click(".tour .skip-tour");
     assert.ok(await page.evaluate(`${$(".tour")}.hidden`));
     mock.runs.delete("twin");
+  },
+  async "the tour of a run that appends speaks of no masks, and promises nothing that needs a model that is not there"() {
+    const kept = new Map(mock.runs),
+      alone = planted({ id: "alone", title: "Planted" });
+    Object.assign(alone.info, { mask: "causal", mask_id: null, can_recompute: false });
+    mock.runs.clear();
+    mock.add(alone);
+    try {
+      await first_visit();
+      await title("Word after word");
+      assert.match(await text(".tour"), /1 of 6.*appending token after token/);
+      for (const stop of ["Who is looked at", "What floats", "All steps at once", "Look closer"]) {
+        await next();
+        await title(stop);
+      }
+      assert.doesNotMatch(await text(".tour"), /computed exactly/);
+      await page.key("Escape");
+    } finally {
+      mock.runs.clear();
+      for (const [id, run] of kept) mock.runs.set(id, run);
+    }
   },
   async "the tour begins also where anchors are slow to come"() {
     const of_run = mock.of_run;
