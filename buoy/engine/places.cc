@@ -95,8 +95,10 @@ FoundModel find_model(const std::string& model, const Places& places) {
     const fs::path folder = places.hub_cache / hub_folder(model);
     if (is_folder(folder)) return {choose_snapshot(folder), model.substr(model.rfind('/') + 1)};
   }
-  fail("{}: no such model directory, no bundled model of that name ({}), and not in the Hugging Face cache{}",
-       model, fmt::format("{}", fmt::join(bundled_models(places), ", ")),
+  const std::vector<std::string> bundled = bundled_models(places);
+  fail("{}: no such model directory, {}, and not in the Hugging Face cache{}", model,
+       bundled.empty() ? "no bundled models beside this program"
+                       : fmt::format("no bundled model of that name ({})", fmt::join(bundled, ", ")),
        places.hub_cache.empty() ? "" : fmt::format(" {}", places.hub_cache.string()));
 }
 

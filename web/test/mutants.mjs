@@ -63,6 +63,8 @@ const MUTANTS = [
   ],
   ["sorting-is-forgotten", "state.ts", `"filter", "sort", "across"`, `"filter", "across"`, "a link to a table"],
   ["grids-without-their-null", "token_panel.ts", ": uniform),", ": 1),", "heads that were not recorded"],
+  ["the-tour-of-masks-alone", "tour.ts", "masked.mask_id() === null,", "false,", "the tour of a run that appends"],
+  ["the-tour-promises-exact-rows", "tour.ts", "masked.info.can_recompute ?", "true ?", "the tour of a run that appends"],
   ["the-tour-counts-every-anchor", "tour_facts.ts", "at === step && lift >", "lift >", "the tour is about"],
   ["another-view-begins-below", "main.ts", "if (anew) window.scrollTo(0, 0);", "", "another view begins"],
   ["answers-are-not-recalled", "ask_view.ts", "this.store.set({ ask: asked.id });", "", "a question that was asked"],
