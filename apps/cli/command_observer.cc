@@ -13,6 +13,10 @@ void CommandObserver::advance(Index by) {
   if (bar_) bar_->advance(by);
 }
 
+void CommandObserver::already(Index count) {
+  if (bar_) bar_->already(count);
+}
+
 void CommandObserver::note(const std::string& line) {
   bar_.reset();
   print_note(line);

@@ -13,6 +13,7 @@ class CommandObserver : public RunObserver {
  public:
   void begin(const std::string& phase, Index total) override;
   void advance(Index by) override;
+  void already(Index count) override;
   void end() override { bar_.reset(); }
   void kept(const std::string& what) override { kept_ = what; }
   void note(const std::string& line) override;

@@ -107,12 +107,22 @@ TEST(Nearest, IsSilentWhereNothingIsNear) {
 }
 
 TEST(ProgressLine, FitsTheWindow) {
-  EXPECT_EQ(progress_line("mini", 5, 10, 10, 80), "mini  ████████████░░░░░░░░░░░░  5/10  0.5/s  0:10 left");
+  EXPECT_EQ(progress_line("mini", {.done = 5, .total = 10, .seconds = 10}, 80),
+            "mini  ████████████░░░░░░░░░░░░  5/10  0.5/s  0:10 left");
   for (int columns = 20; columns < 90; ++columns) {
-    EXPECT_LT(count_code_points(progress_line("a model with a long name", 5, 10, 10, columns)),
+    EXPECT_LT(count_code_points(progress_line("a model with a long name",
+                                              {.done = 5, .total = 10, .seconds = 10}, columns)),
               std::max(columns, 26));
   }
-  EXPECT_EQ(progress_line("x", 0, 4, 0, 80), "x  ░░░░░░░░░░░░░░░░░░░░░░░░  0/4");
+  EXPECT_EQ(progress_line("x", {.total = 4}, 80), "x  ░░░░░░░░░░░░░░░░░░░░░░░░  0/4");
+}
+
+TEST(ProgressLine, CountsWhatWasThereButDoesNotTakeItForPace) {
+  const auto line = [](const Progress& progress) { return progress_line("x", progress, 40); };
+  EXPECT_EQ(line({.done = 15, .total = 20, .already = 10, .seconds = 10}),
+            "x  ████████░░░  15/20  0.5/s  0:10 left");
+  EXPECT_EQ(line({.done = 20, .total = 20, .already = 20, .seconds = 1}),
+            "x  ████████████████████████  20/20");
 }
 
 }  // namespace

@@ -21,10 +21,11 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-std::string progress_line(const std::string& label, Index done, Index total, double seconds, int columns) {
+std::string progress_line(const std::string& label, const Progress& progress, int columns) {
+  const auto [done, total, already, seconds] = progress;
   std::string numbers = fmt::format("  {}/{}", done, total);
-  if (done > 0 && seconds > 0) {
-    const double rate = static_cast<double>(done) / seconds;
+  if (done > already && seconds > 0) {
+    const double rate = static_cast<double>(done - already) / seconds;
     numbers += rate < 100 ? fmt::format("  {:.2g}/s", rate) : fmt::format("  {:.0f}/s", rate);
     numbers += done < total ? fmt::format("  {} left", clock_text(static_cast<double>(total - done) / rate))
                             : fmt::format("  {}", clock_text(seconds));
@@ -41,7 +42,7 @@ std::string progress_line(const std::string& label, Index done, Index total, dou
 
 ProgressBar::ProgressBar(std::string label, Index total)
     : label_(std::move(label)),
-      total_(total),
+      progress_{.total = total},
       terminal_(can_redraw(STDERR_FILENO)),
       failures_(std::uncaught_exceptions()),
       start_(std::chrono::steady_clock::now()),
@@ -51,12 +52,12 @@ ProgressBar::ProgressBar(std::string label, Index total)
 
 ProgressBar::~ProgressBar() {
   const bool failed = std::uncaught_exceptions() > failures_;
-  if (terminal_ || (shown_ != done_ && !failed)) draw();
+  if (terminal_ || (shown_ != progress_.done && !failed)) draw();
   if (terminal_) std::fputc('\n', stderr);
 }
 
 void ProgressBar::advance(Index by) {
-  done_ += by;
+  progress_.done += by;
   const auto now = std::chrono::steady_clock::now();
   constexpr std::chrono::seconds kQuiet{10};
   if (!terminal_ && now - drawn_ < kQuiet) return;
@@ -64,11 +65,17 @@ void ProgressBar::advance(Index by) {
   drawn_ = now;
 }
 
+void ProgressBar::already(Index count) {
+  progress_.already += count;
+  advance(count);
+}
+
 void ProgressBar::draw() {
-  shown_ = done_;
+  shown_ = progress_.done;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-  const std::string line = progress_line(for_terminal(label_), done_, total_, elapsed.count(),
-                                         terminal_ ? window_size(STDERR_FILENO).columns : 100);
+  progress_.seconds = elapsed.count();
+  const std::string line =
+      progress_line(for_terminal(label_), progress_, terminal_ ? window_size(STDERR_FILENO).columns : 100);
   std::fprintf(stderr, terminal_ ? "\r%s\x1b[K" : "%s\n", line.c_str());
   std::fflush(stderr);
 }

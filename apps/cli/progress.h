@@ -8,9 +8,15 @@
 
 namespace buoy {
 
+// How far work is; `already` of the `done` pieces were there when it began.
+struct Progress {
+  Index done = 0, total = 0, already = 0;
+  double seconds = 0;
+};
+
 // "mini-mdm  [████████░░░░]  12/20  1.3/s  0:06 left", in at most `columns`: the bar shrinks, then goes, then
 // the label is cut. Pure, for tests.
-std::string progress_line(const std::string& label, Index done, Index total, double seconds, int columns);
+std::string progress_line(const std::string& label, const Progress& progress, int columns);
 
 // On a terminal one line is redrawn; elsewhere a line is written every ten seconds and at the end.
 class ProgressBar {
@@ -21,12 +27,14 @@ class ProgressBar {
   ~ProgressBar();  // leaves the line and starts a new one; elsewhere silent where the work failed
 
   void advance(Index by = 1);
+  void already(Index count);  // were there before: no part of the pace
 
  private:
   void draw();
 
   std::string label_;
-  Index total_, done_ = 0, shown_ = -1;
+  Progress progress_;
+  Index shown_ = -1;
   bool terminal_;
   int failures_;  // exceptions in flight when it began
   std::chrono::steady_clock::time_point start_, drawn_;

@@ -92,7 +92,11 @@ void answer_with(Ranks& ranks, const RunSettings& settings, const RunWork& work,
   std::vector<EvalJob> jobs;
   for (PlannedItem& item : plan.items) jobs.push_back(make_job(model, std::move(item)));
   if (store != nullptr) store_inputs(*store, jobs, settings);
-  if (ranks.leads()) observer.begin(model.name(), std::ssize(jobs));
+  if (ranks.leads()) {
+    observer.begin(model.name(), std::ssize(jobs));
+    observer.already(
+        std::ranges::count_if(jobs, [&](const EvalJob& job) { return store->done().contains(job.key); }));
+  }
   evaluate_on(ranks, answering, std::move(jobs), settings.batch_size, store, [&](Index done) {
     observer.advance(done);
     tell_kept(*store, observer);

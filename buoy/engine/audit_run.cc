@@ -156,7 +156,8 @@ AuditedRun run_audit(const AuditSettings& settings, RunObserver& observer) {
   observer.begin(fmt::format("auditing {}", model.name()), std::ssize(jobs));
   for (const AuditJob& job : jobs) {
     if (observer.cancelled()) throw Cancelled();
-    if (shelf.find(job.name) == nullptr) {
+    const bool found = shelf.find(job.name) != nullptr;
+    if (!found) {
       // What the first passes of a process pay for is no cache's doing.
       if (!warm) audit_question(model.source(), job.example, settings.caches, job.number);
       warm = true;
@@ -165,7 +166,8 @@ AuditedRun run_audit(const AuditSettings& settings, RunObserver& observer) {
       tell_kept();
     }
     audited.push_back({job.name.first, job.name.second, *shelf.find(job.name)});
-    observer.advance(1);
+    if (found) observer.already(1);
+    if (!found) observer.advance(1);
   }
   observer.end();
   std::vector<std::string> names;

@@ -23,7 +23,11 @@ class Listening : public RunObserver {
  public:
   void note(const std::string& line) override { notes += line + "\n"; }
   void warn(const std::string& line) override { warnings += line + "\n"; }
+  void begin(const std::string&, Index total) override { total_pieces = total, done = there = 0; }
+  void advance(Index by) override { done += by; }
+  void already(Index count) override { there += count; }
   std::string notes, warnings;
+  Index total_pieces = 0, done = 0, there = 0;  // of the last phase
 };
 
 class GrowingRun : public testing::Test {
@@ -60,6 +64,9 @@ TEST_F(GrowingRun, TakesMoreItemsConditionsAndModels) {
   const auto first = evaluate();
   settings_.run.data.limit = 3;
   EXPECT_EQ(evaluate()->results.size(), 3U);
+  EXPECT_EQ(observer_.total_pieces, 3);
+  EXPECT_EQ(observer_.there, 2);
+  EXPECT_EQ(observer_.done, 1);
   settings_.passages = {"given"};
   EXPECT_EQ(evaluate()->results.size(), 6U);
   settings_.run.models = {source_path("models/mini-arm").string()};

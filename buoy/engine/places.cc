@@ -95,6 +95,8 @@ FoundModel find_model(const std::string& model, const Places& places) {
     const fs::path folder = places.hub_cache / hub_folder(model);
     if (is_folder(folder)) return {choose_snapshot(folder), model.substr(model.rfind('/') + 1)};
   }
+  std::error_code ignored;
+  if (fs::exists(model, ignored)) fail("{}: is no directory, expected that of a model", model);
   const std::vector<std::string> bundled = bundled_models(places);
   fail("{}: no such model directory, {}, and not in the Hugging Face cache{}", model,
        bundled.empty() ? "no bundled models beside this program"

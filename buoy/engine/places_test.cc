@@ -57,6 +57,8 @@ TEST(FindModel, KnowsTheBundledOnesAndSaysWhatThereIs) {
   EXPECT_EQ(find_model("mini-mdm", kTree).name, "mini-mdm");
   const std::string message = error_of([] { find_model("mini-mdn", kTree); });
   EXPECT_NE(message.find("no bundled model of that name (mini-arm, mini-mdm)"), message.npos) << message;
+  const std::string file = source_path("data/demo_prompt.txt").string();
+  EXPECT_EQ(error_of([&] { find_model(file, kTree); }), file + ": is no directory, expected that of a model");
   const std::string alone = error_of([] { find_model("mini-mdm", {}); });
   EXPECT_NE(alone.find("no bundled models beside this program"), alone.npos) << alone;
 }

@@ -21,6 +21,9 @@ class RankObserver : public RunObserver {
     ranks_.sign();
     if (ranks_.leads()) inner_.advance(by);
   }
+  void already(Index count) override {
+    if (ranks_.leads()) inner_.already(count);
+  }
   void end() override {
     if (ranks_.leads()) inner_.end();
   }

@@ -15,6 +15,8 @@ class RunObserver {
   // A phase of `total` pieces of work begins ("mini-mdm", "ranking heads"); the one before it is over.
   virtual void begin(const std::string& /*phase*/, Index /*total*/) {}
   virtual void advance(Index /*by*/) {}
+  // Some of them are there from an earlier run: they count, but say nothing of how fast the work goes.
+  virtual void already(Index /*count*/) {}
   // The last phase is over.
   virtual void end() {}
 

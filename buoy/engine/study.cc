@@ -78,7 +78,7 @@ void fill_shelf(const Studying& study, const TracingModel& model, TraceShelf& sh
     }
   }
   Index there = std::ssize(jobs) - std::ssize(open);
-  study.observer.advance(there);
+  study.observer.already(there);
   if (study.ranks.leads()) shelf.make();
   trace_jobs(
       study.ranks, model.source(),
@@ -104,9 +104,13 @@ void trace_questions(const Studying& study, const TracingModel& model, const std
       const std::size_t count =
           std::min(set.items.size() - first, static_cast<std::size_t>(study.settings.run.batch_size));
       const auto items = std::span(set.items).subspan(first, count);
-      for (Trace& trace : shelf.get(model, set.name, items, first_sample)) {
+      const Index found_before = shelf.found();
+      std::vector<Trace> traces = shelf.get(model, set.name, items, first_sample);
+      const bool made = shelf.found() == found_before;
+      for (Trace& trace : traces) {
         sink(std::move(trace), set.name);
-        study.observer.advance(alone ? 1 : 0);
+        if (alone && made) study.observer.advance(1);
+        if (alone && !made) study.observer.already(1);
       }
       study.observer.kept(traces_in(shelf, shelf.count()));
       first += count;
@@ -191,6 +195,7 @@ class PartObserver : public RunObserver {
       : inner_(inner), part_(std::move(part)), before_(std::move(before)), all_(before_) {}
   void begin(const std::string& phase, Index total) override { inner_.begin(phase + ", " + part_, total); }
   void advance(Index by) override { inner_.advance(by); }
+  void already(Index count) override { inner_.already(count); }
   void end() override { inner_.end(); }
   void found(const std::string& line) override { inner_.found(line); }
   void kept(const std::string& what) override {

@@ -161,7 +161,7 @@ void run_traces(Ranks& ranks, const TraceRunSettings& settings, RunObserver& wat
     tell_kept();
   }
   observer.begin(fmt::format("tracing {}", model.name()), total);
-  observer.advance(there);
+  observer.already(there);
   trace_jobs(ranks, model.source(),
              {.jobs = jobs, .open = open, .batch_size = settings.batch_size, .written = [&](Index traces) {
                 there += traces;

@@ -174,15 +174,10 @@ std::vector<EvalJob> pick(std::span<const EvalJob> jobs, std::span<const std::si
   return picked;
 }
 
-Index done_before(std::span<const EvalJob> jobs, const RunStore& store) {
-  return std::ranges::count_if(jobs, [&](const EvalJob& job) { return store.done().contains(job.key); });
-}
-
 }  // namespace
 
 void evaluate(const EvalModel& model, std::vector<EvalJob> jobs, Index batch_size, RunStore& store,
               const std::function<void(Index done)>& progress) {
-  if (progress) progress(done_before(jobs, store));
   for (const std::vector<std::size_t>& batch : plan_batches(jobs, batch_size, store)) {
     store.add(answer(model, pick(jobs, batch)));
     if (progress) progress(std::ssize(batch));
@@ -198,7 +193,6 @@ void evaluate_on(Ranks& ranks, const EvalModel& model, std::vector<EvalJob> jobs
       return to_message(answer(model, pick(jobs, places)));
     });
   }
-  if (progress) progress(done_before(jobs, *store));
   std::vector<std::string> pieces;
   for (const std::vector<std::size_t>& batch : plan_batches(jobs, batch_size, *store)) {
     pieces.push_back(Json(batch).dump());

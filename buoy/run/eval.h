@@ -58,8 +58,8 @@ void evaluate_on(Ranks& ranks, const EvalModel& model, std::vector<EvalJob> jobs
                  RunStore* store, const std::function<void(Index done)>& progress);
 
 // Answers the jobs that the store does not have yet, similar lengths together, and stores each batch before
-// `progress` is told of it. A sample's answer depends neither on its batch nor on what was done before.
-// Throws Error; what is stored stays.
+// `progress` is told how many it had. A sample's answer depends neither on its batch nor on what was done
+// before. Throws Error; what is stored stays.
 void evaluate(const EvalModel& model, std::vector<EvalJob> jobs, Index batch_size, RunStore& store,
               const std::function<void(Index done)>& progress);
 
