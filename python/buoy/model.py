@@ -11,7 +11,8 @@ import numpy as np
 
 from . import _core, given
 from .arrays import Array
-from .run import Change, Record, Run
+from .plan import Record, hook_names
+from .run import Change, Run
 
 if TYPE_CHECKING:
     from .traces import Trace
@@ -253,7 +254,6 @@ class Model:
 
     def hook_names(self) -> list[str]:
         """All names that ``record`` and ``hooks`` of :meth:`run` know, in the order of the pass."""
-        from .run import hook_names
         return hook_names(self._config["layers"])
 
     def trace(self, prompt: str, *, chat: bool | None = None, record: Sequence[str] | None = None, record_steps: str | None = None,
