@@ -1,18 +1,15 @@
 """Generation step by step: steps, runs, and how callbacks change attention."""
 from __future__ import annotations
 
-import atexit
 import dataclasses
 import fnmatch
-import os
-import threading
-import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from . import _core
 from .arrays import Array
+from .exchange import Exchange
 from .plan import ATTENTION, Plan, Record, hook_names, meaning
 
 if TYPE_CHECKING:
@@ -102,43 +99,6 @@ class Step:
         return f"<buoy.Step {self._kept['number']}: {shapes}>"
 
 
-class _Exchange:
-    """Hands steps from the thread that computes to the one that asks. Neither runs ahead of the other."""
-
-    def __init__(self) -> None:
-        self.stop = _core.make_stop()
-        self.asked = threading.Semaphore(0)
-        self.ready = threading.Semaphore(0)
-        self.step: dict[str, Any] | None = None
-        self.raised: BaseException | None = None
-        self.result: dict[str, Any] | None = None
-        self.closed = False
-        self.process = os.getpid()
-        self.thread: threading.Thread | None = None
-
-    def deliver(self, step: dict[str, Any]) -> None:
-        self.step = step
-        self.ready.release()
-        self.asked.acquire()
-
-    def close(self) -> None:
-        self.closed = True
-        self.stop.ask()
-        self.asked.release()
-        if self.thread is not None and self.thread is not threading.current_thread() and self.process == os.getpid():
-            self.thread.join()
-
-
-_open: weakref.WeakSet[_Exchange] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    """A thread that waits inside the engine must not see the interpreter go."""
-    for exchange in list(_open):
-        exchange.close()
-
-
 class Run(Iterator[Step]):
     """A generation in steps: an iterator, and a context manager that ends it. Made by :meth:`Model.run`."""
 
@@ -148,23 +108,11 @@ class Run(Iterator[Step]):
         self._model = model
         self._plan = Plan(model.config, record, layers, heads, masses, hooks)
         self._result: Generation | None = None
-        self._exchange = exchange = _Exchange()
+        self._exchange = exchange = Exchange(model._core)
         core, plan = model._core, self._plan
         before = None if change is None else _before(change)
         after = None if not hooks else _after(hooks, plan)
-
-        def work() -> None:
-            try:
-                exchange.result = core.run([ids], settings, plan.watch, before, after, exchange.deliver, exchange.stop)
-            except _core.Cancelled:
-                pass
-            except BaseException as raised:  # it belongs to whoever asks for the next step
-                exchange.raised = raised
-            finally:
-                exchange.step = None
-                exchange.ready.release()
-
-        self._work = work
+        self._compute = lambda: core.run([ids], settings, plan.watch, before, after, exchange.deliver, exchange.stop)
 
     def __iter__(self) -> Run:
         return self
@@ -173,30 +121,19 @@ class Run(Iterator[Step]):
         exchange = self._exchange
         if exchange.closed:
             raise StopIteration
-        if exchange.process != os.getpid():  # the thread that computes was left there: nobody would ever answer
-            raise _core.Error(f"the run belongs to process {exchange.process}, of which {os.getpid()} is a fork")
-        if exchange.thread is None:
-            exchange.thread = threading.Thread(target=self._work, name="buoy run", daemon=True)
-            _open.add(exchange)
-            exchange.thread.start()
-        else:
-            exchange.asked.release()
-        try:
-            exchange.ready.acquire()
-        except BaseException:  # Ctrl-C
-            self.close()
-            raise
-        if exchange.step is not None:
-            return Step(self._plan, exchange.step)
+        step = exchange.ask(self._compute)
+        if step is not None:
+            return Step(self._plan, step)
         self.close()
-        if exchange.raised is not None:
-            raise exchange.raised
+        raised, exchange.raised = exchange.raised, None  # with all that its traceback holds
+        if raised is not None:
+            raise raised
         if exchange.result is not None:
             self._result = self._model._generation(exchange.result)
         raise StopIteration
 
     def close(self) -> None:
-        """Ends the generation; waits for the pass that is running."""
+        """Ends the generation; waits for the pass that is running, unless a callback of the model's calls this."""
         self._exchange.close()
 
     def __enter__(self) -> Run:

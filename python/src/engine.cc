@@ -1,5 +1,7 @@
 #include "python/src/engine.h"
 
+#include <chrono>
+
 #include "buoy/base/error.h"
 #include "python/src/errors.h"
 
@@ -9,7 +11,12 @@ void Turn::take() {
   std::unique_lock lock(mutex_);
   if (owner_ == std::this_thread::get_id())
     fail("the model is computing: a callback cannot use the model that calls it");
-  left_.wait(lock, [&] { return owner_ == std::thread::id(); });
+  constexpr std::chrono::milliseconds kBetweenSignals{50};
+  while (!left_.wait_for(lock, kBetweenSignals, [&] { return owner_ == std::thread::id(); })) {
+    lock.unlock();  // a handler may use the model, or end the run that has it
+    raise_signals();
+    lock.lock();
+  }
   owner_ = std::this_thread::get_id();
 }
 
@@ -19,6 +26,11 @@ void Turn::leave() {
     owner_ = {};
   }
   left_.notify_one();
+}
+
+bool Turn::is_here() const {
+  const std::lock_guard lock(mutex_);
+  return owner_ == std::this_thread::get_id();
 }
 
 InUse::InUse(Engine& engine) : engine_(engine) {

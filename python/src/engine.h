@@ -15,12 +15,14 @@ namespace buoy::python {
 // is refused instead of waiting for itself.
 class Turn {
  public:
-  // Throws Error on the thread that has it.
+  // Throws Error on the thread that has it, and what Python's signal handlers raise while it waits: Ctrl-C ends
+  // the waiting.
   void take();
   void leave();
+  bool is_here() const;  // whether this thread has it
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable left_;
   std::thread::id owner_;
 };

@@ -278,6 +278,7 @@ void add_model(py::module_& module) {
       .def("directory", [](const Engine& e) { return e.loaded->directory().string(); })
       .def("device", [](const Engine& e) { return e.loaded->device(); })
       .def("config", describe_config)
+      .def("computes_here", [](const Engine& e) { return e.turn.is_here(); })
       .def(
           "forward",
           [](Engine& e, py::handle ids, bool attentions, bool hidden) {
