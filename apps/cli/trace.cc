@@ -44,6 +44,8 @@ void trace_command(Ranks& ranks, const TraceFlags& options, RunObserver& observe
              given_text = !options.prompts.empty() || !options.prompt_files.empty();
   if (given_data == given_text) fail_usage("give either --data, or --prompt or --prompt-file");
   if (given_text && options.data.format != "auto") fail_usage("--data-format has no effect without --data");
+  if (given_text && options.data.prompt_template != "auto")
+    fail_usage("--template has no effect without --data");
   if (given_text && options.data.limit > 0) fail_usage("--limit has no effect without --data");
   const ModelSettings model = options.model.settings();
   options.sampler.check_effects(

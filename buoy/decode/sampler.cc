@@ -256,6 +256,12 @@ void check_settings(const SamplerSettings& settings, const ModelConfig& config) 
   }
 }
 
+std::optional<Index> most_steps(const SamplerSettings& s, const ModelConfig& config) {
+  if (config.family->sampler == SamplerKind::kAutoregressive) return s.gen_length;
+  if ((bit_of(config.family->sampler) & (kLlada | kDream)) == 0 || s.threshold) return std::nullopt;
+  return s.steps.value_or(s.gen_length);
+}
+
 std::map<std::string, std::string> useless_settings(const SamplerSettings& s,
                                                     const std::set<std::string>& given, const Family& family,
                                                     const SettingSpelling& spell) {

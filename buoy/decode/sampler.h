@@ -71,6 +71,9 @@ Mask generation_mask(const SamplerSettings& settings, const ModelConfig& config,
 // Throws UsageError unless the settings make sense to the sampler of this model.
 void check_settings(const SamplerSettings& settings, const ModelConfig& config);
 
+// The steps that no generation exceeds; none where only its run tells.
+std::optional<Index> most_steps(const SamplerSettings& settings, const ModelConfig& config);
+
 // Settings by name: "steps", "block_length", …; `given` are those that the user set by name. Says which of
 // them would have no effect on a family, and why. `spell` writes a setting's name as the user typed it.
 using SettingSpelling = std::function<std::string(std::string_view name)>;

@@ -69,6 +69,24 @@ TEST(SamplerSettings, AreReadAndWrittenByName) {
             "remasking is \"low\", expected one of low_confidence, random, sequential");
 }
 
+TEST(SamplerSettings, BoundTheStepsWhereOnlyTheRunDoesNotTell) {
+  const auto most = [](const SamplerSettings& settings, const char* family) {
+    ModelConfig config;
+    config.family = find_family(family);
+    return most_steps(settings, config);
+  };
+  SamplerSettings settings;
+  settings.gen_length = 48;
+  EXPECT_EQ(most(settings, "llada"), 48);
+  settings.steps = 12;
+  EXPECT_EQ(most(settings, "llada"), 12);
+  EXPECT_EQ(most(settings, "Dream"), 12);
+  EXPECT_EQ(most(settings, "llama"), 48) << "a token a step, whatever steps says";
+  EXPECT_EQ(most(settings, "sdar"), std::nullopt);
+  settings.threshold = 0.9;
+  EXPECT_EQ(most(settings, "llada"), std::nullopt);
+}
+
 TEST(SamplerSettings, HaveDefaultsThatFollowTheLength) {
   SamplerSettings settings;
   settings.gen_length = 48;

@@ -124,9 +124,29 @@ RecordSettings record_settings(const StudySettings& settings, const ModelConfig&
   if (record.received && config.L * config.H <= kFewHeads) {
     record.heads = HeadDetail::kPerHead;
     record.keys = true;
-    record.experts = config.experts.has_value();
+    record.experts = true;
   }
+  // Of what only some models have.
+  if (!config.experts) record.experts = false;
+  if (!config.ssd) record.implicit = Implicit::kEnergy;
   return record;
+}
+
+// Before the first model runs: the last one may be hours away.
+void check_models(const StudySettings& settings, std::span<const NamedModel> models) {
+  const auto experts = [](const NamedModel& m) { return m.config.experts.has_value(); };
+  const auto ssd = [](const NamedModel& m) { return m.config.ssd.has_value(); };
+  if (settings.record.experts && std::ranges::none_of(models, experts))
+    fail_usage("record experts has no effect: no model has experts");
+  if (settings.record.implicit != Implicit::kEnergy && std::ranges::none_of(models, ssd)) {
+    fail_usage("implicit {} has no effect: no model has state space layers",
+               name_of(settings.record.implicit));
+  }
+  for (const NamedModel& m : models) {
+    const SamplerSettings& sampler = settings.run.sampler_of(m.given);
+    check_watchable(sampler, m.config, "a study");
+    check_record(record_settings(settings, m.config), sampler, m.config, m.name);
+  }
 }
 
 void trace_model(const Studying& study, const NamedModel& named, TraceShelf& shelf, StudyResult& result) {
@@ -347,7 +367,7 @@ std::optional<StudyOutcome> run_study(Ranks& ranks, const StudySettings& given, 
   StudySettings settings = given;
   const std::vector<NamedModel> models = read_models(settings.run);
   settings.kinds = named_kinds(settings.kinds, models);
-  for (const NamedModel& m : models) check_watchable(settings.run.sampler_of(m.given), m.config, "a study");
+  check_models(settings, models);
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
   const std::vector<NamedItems> data =
       fit_questions(settings.run, models,

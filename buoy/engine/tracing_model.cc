@@ -17,11 +17,12 @@ std::string day_in(const PromptSettings& settings) {
 }
 
 // What can be known to be wrong before the weights are read.
-const ModelSettings& checked(const ModelSettings& settings, const RecordSettings& record) {
-  const fs::path directory = find_model(settings.model, settings.places).directory;
-  if (!Tokenizer::present(directory))
-    fail("{}: has no tokenizer files, which a trace needs", directory.string());
-  check_layers(record.layers, read_model_config(directory, settings.family).L);
+const ModelSettings& checked(const ModelSettings& settings, const SamplerSettings& sampler,
+                             const RecordSettings& record) {
+  const FoundModel found = find_model(settings.model, settings.places);
+  if (!Tokenizer::present(found.directory))
+    fail("{}: has no tokenizer files, which a trace needs", found.directory.string());
+  check_record(record, sampler, read_model_config(found.directory, settings.family), found.name);
   return settings;
 }
 
@@ -66,9 +67,22 @@ std::string exact_prompt(const QuestionPrompt& prompt, const QaItem& item, Query
   return prompt.chat->render({{.role = "user", .content = text}}, GenerationPrompt::kAdd);
 }
 
+void check_record(const RecordSettings& record, const SamplerSettings& sampler, const ModelConfig& config,
+                  std::string_view model) {
+  check_layers(record.layers, config.L);
+  const std::optional<Index> most = most_steps(sampler, config);
+  if (const std::vector<Index>& steps = record.steps.list; most && !steps.empty() && steps.back() >= *most) {
+    fail_usage("step {} is to be recorded, the last of {} is {}", steps.back(), model, *most - 1);
+  }
+  if (record.experts && !config.experts) fail_usage("record experts has no effect: {} has no experts", model);
+  if (record.implicit != Implicit::kEnergy && !config.ssd) {
+    fail_usage("implicit {} has no effect: {} has no state space layers", name_of(record.implicit), model);
+  }
+}
+
 TracingModel::TracingModel(const ModelSettings& settings, const SamplerSettings& sampler,
                            const RecordSettings& record, const PromptSettings& prompt, RunObserver* observer)
-    : model_(checked(settings, record), sink_of(observer)),
+    : model_(checked(settings, sampler, record), sink_of(observer)),
       prompt_(choose_prompt(prompt, model_.directory())),
       chat_(choose_chat_template(model_.directory(), prompt.chat, day_in(prompt))) {
   source_.emplace(make_trace_source(model_, sampler, record, prompt_));

@@ -41,6 +41,10 @@ void check_date(const PromptSettings& settings, std::span<const std::optional<Ch
 // The prompt of an item as the model gets it, but for the special tokens that its tokenizer adds.
 std::string exact_prompt(const QuestionPrompt& prompt, const QaItem& item, QueryPlace place);
 
+// Throws UsageError for what no generation of the model has: layers, steps, experts, state space layers.
+void check_record(const RecordSettings& record, const SamplerSettings& sampler, const ModelConfig& config,
+                  std::string_view model);
+
 class TracingModel {
  public:
   // Throws Error when the model has no tokenizer. The observer, which may be null, must outlive the model.
