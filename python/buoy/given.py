@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping
 
 from . import _core
 
@@ -45,20 +45,31 @@ def flag(value: Any, what: str) -> bool:
     return value
 
 
+def function(value: Any, what: str) -> None:
+    if not callable(value):
+        raise TypeError(f"{what} is {short(value)}, expected a function")
+
+
 def numbers(value: Iterable[int], what: str) -> list[int]:
     """Whole numbers, each once, ascending."""
     try:
-        found = sorted({int(one) for one in value})
-    except (TypeError, ValueError):
+        found = sorted({whole(one, what) for one in value})
+    except TypeError:
         raise _core.UsageError(f"{what} is {short(value)}, expected whole numbers") from None
     if not found:
         raise _core.UsageError(f"{what} is empty")
     return found
 
 
-def groups(masses: Mapping[str, Sequence[int]]) -> list[list[int]]:
+def groups(masses: Mapping[str, Iterable[int]]) -> list[list[int]]:
     """Positions of each group; none stands in two."""
-    found = [[whole(position, "masses: a position") for position in positions] for positions in masses.values()]
+    if not isinstance(masses, Mapping):
+        raise TypeError(f"masses is {short(masses)}, expected names and positions, as in {{\"prompt\": range(10)}}")
+    found = []
+    for name, positions in masses.items():
+        if isinstance(positions, (str, bytes)) or not isinstance(positions, Iterable):
+            raise TypeError(f"masses: {name!r} is {short(positions)}, expected positions")
+        found.append([whole(position, f"masses: a position of {name!r}") for position in positions])
     everything = [position for group in found for position in group]
     if any(position < 0 for position in everything):
         raise _core.UsageError("masses: positions count from 0")

@@ -237,11 +237,12 @@ class Model:
                 (``blocks.5.attn.hook_pattern``, with ``*`` and ``?``; :meth:`hook_names` lists them); or a function from such a
                 name to True or False.
             layers: Which layers the short names mean; None: all.
-            heads: Which heads whole patterns are kept of; None: all.
+            heads: Which heads whole patterns are kept of, in ascending order; None: all.
             masses: Groups of key positions by name: the attention that read rows pay to each.
             change: Called before every layer's attention as ``change(step, layer, tokens)``; returns a :class:`Change` or None.
-            hooks: ``{name: function(value, hook)}``, called when a layer has been measured. A function that returns a
-                :class:`Change` has the layer's attention computed again with it, once.
+            hooks: ``{name: function(value, hook)}``, called when a layer has been measured; names as ``record`` has them, of
+                attention. A function that returns a :class:`Change` has the layer's attention computed again with it, once, in
+                place of what ``change`` said; two of one layer cannot both.
             sampler, chat, **settings: See :meth:`generate`.
 
         Returns:

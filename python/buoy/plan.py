@@ -55,18 +55,33 @@ class Plan:
         self.count = config["layers"]
         self.watch: dict[str, Any] = {}
         self.names: list[str] = []
+        self._by_layers = False  # whether a name was given that layers say more of
         every = range(self.count) if layers is None else given.numbers(layers, "layers")
         if masses is not None:
-            self.mass_names = list(masses)
             self.watch["masses"] = given.groups(masses)
         wanted = self._expand(record, every, "record")
-        for name in (hooks or {}):
-            wanted += self._expand([name], every, "hooks")
+        self.hooks = self._hooked({} if hooks is None else hooks, every)
+        wanted += [name for names in self.hooks.values() for name in names]
         if masses is not None and not any(name.endswith("hook_masses") for name in wanted):
             wanted += self._expand(["masses"], every, "record")
+        if layers is not None and not self._by_layers:
+            raise _core.UsageError("layers has no effect without a short name of attention, as in record=\"column_sums\"")
         known = {name: at for at, name in enumerate(hook_names(self.count))}
         self.names = sorted(set(wanted), key=known.__getitem__)
         self._fill(heads)
+
+    def _hooked(self, hooks: Mapping[str, Any], every: Iterable[int]) -> dict[str, list[str]]:
+        """Which long names each pattern of hooks means."""
+        if not isinstance(hooks, Mapping):
+            raise TypeError(f"hooks is {given.short(hooks)}, expected names and functions, as in {{\"blocks.3.attn.hook_rows\": function}}")
+        found = {}
+        for pattern, function in hooks.items():
+            found[pattern] = self._expand([pattern], every, "hooks")
+            for name in found[pattern]:
+                if meaning(name, self.count)[0] in ("logits", "residual"):
+                    raise _core.UsageError(f"hooks: {pattern!r} means {name!r}, which is no attention; record it and read it from the step")
+            given.function(function, f"hooks[{pattern!r}]")
+        return found
 
     def _expand(self, record: Record, every: Iterable[int], what: str) -> list[str]:
         known = hook_names(self.count)
@@ -75,6 +90,8 @@ class Plan:
         if callable(record):
             return [name for name in meant if record(name)]
         found: list[str] = []
+        if not isinstance(record, Iterable):
+            raise TypeError(f"{what} is {given.short(record)}, expected names or a function")
         for one in [record] if isinstance(record, str) else record:
             if not isinstance(one, str):
                 raise _core.UsageError(f"{what} holds {one!r}, expected names")
@@ -97,10 +114,12 @@ class Plan:
             return ["hook_logits"]
         if short == "residual":
             return ["hook_embed", *(f"blocks.{layer}.hook_resid_post" for layer in range(self.count - 1)), "ln_final.hook_normalized"]
+        self._by_layers = True
         for layer in every:
             if not 0 <= layer < self.count:
                 raise _core.UsageError(f"layer {layer} was asked for, the model has {self.count}")
-        return [f"blocks.{layer}.{ATTENTION[short][0]}" for layer in every]
+        ends = [end for end, (other, _) in _ENDS.items() if other == short]
+        return [f"blocks.{layer}.{end}" for layer in every for end in ends]
 
     def _fill(self, heads: Iterable[int] | None) -> None:
         by_short: dict[str, set[int]] = {}
@@ -128,9 +147,9 @@ class Plan:
             self.watch["pattern_heads"] = given.numbers(heads, "heads")
 
     def find(self, kept: Mapping[str, Any], name: str) -> Any:
-        if name not in self.names:
+        short, layer, arrays = meaning(name, self.count) if name in hook_names(self.count) else ("", 0, ())
+        if layer not in self.where.get(short, ()):  # not by name: what goes out of one layer goes into the next
             raise KeyError(f"{name!r} was not recorded; recorded: {', '.join(self.names)}")
-        short, layer, arrays = meaning(name, self.count)
         if short == "logits":
             return kept["logits"]
         at = self.where[short].index(layer)

@@ -2,15 +2,14 @@
 from __future__ import annotations
 
 import dataclasses
-import fnmatch
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from . import _core
+from . import _core, given
 from .arrays import Array
 from .exchange import Exchange
-from .plan import ATTENTION, Plan, Record, hook_names, meaning
+from .plan import Plan, Record, meaning
 
 if TYPE_CHECKING:
     from .model import Generation, Model
@@ -39,8 +38,8 @@ class Hook:
 class Step:
     """What was kept of one step of a generation.
 
-    Arrays of attention have one entry for each recorded layer first (``layers`` says which); ``T`` are the rows of the pass, from
-    position ``first_row`` on, ``rows`` those whose logits were read, at ``read_positions``.
+    Arrays of attention have one entry for each recorded layer first; ``T`` are the rows of the pass, from position ``first_row`` on,
+    ``rows`` those whose logits were read, at ``read_positions``.
 
     Attributes:
         number: Of the step, from 0.
@@ -49,14 +48,16 @@ class Step:
         committed: Positions that it wrote.
         read_positions: Positions whose rows' logits were read.
         first_row: Position of the first row of the pass; above 0 where earlier ones are cached.
-        layers: Recorded layers of the short names.
+        layers: Which layers the first axis of the sums, rows, masses, norms and means stands for; they are measured together.
+        pattern_layers, state_layers: The same of ``pattern``, and of ``query_states`` and ``key_states``.
+        depths: The same of ``residual``: 0 is the embedding, l what comes after l layers, the last one the stream after the final norm.
         column_sums, column_sums_read: ``[layers, H, N]``, the attention each key receives from all rows and from read rows.
         row_argmax, row_max_weight, row_entropy: ``[layers, H, rows]``.
         masses: ``[layers, H, rows, groups]``.
         row_means: ``[layers, rows, N]``, mean over heads.
         output_norm, uniform_norm, value_norms: ``[layers, H]``, ``[layers, Hkv]``, ``[layers, Hkv, N]``.
         score_means, cosine_means, norm_means, key_norms: ``[layers, H, N]``, the last ``[layers, Hkv, N]``.
-        pattern: ``[pattern layers, heads, T, N]``.
+        pattern: ``[pattern layers, heads, T, N]``, heads in ascending order.
         query_states, key_states: ``[state layers, H, T, D]`` and ``[state layers, Hkv, N, D]``, rotated.
         logits: ``[rows, V]``.
         residual: ``[depths, T, E]``.
@@ -75,11 +76,23 @@ class Step:
             raise AttributeError(f"step {self._kept['number']} has no {name!r}; recorded: {', '.join(sorted(self._kept))}") from None
 
     def __dir__(self) -> Iterable[str]:
-        return [*super().__dir__(), *self._kept, "layers"]
+        return [*super().__dir__(), *self._kept]
 
     @property
     def layers(self) -> list[int]:
-        return list(self._plan.watch.get("layers", []))
+        return list(self._plan.watch["layers"])
+
+    @property
+    def pattern_layers(self) -> list[int]:
+        return list(self._plan.watch["pattern_layers"])
+
+    @property
+    def state_layers(self) -> list[int]:
+        return list(self._plan.watch["state_layers"])
+
+    @property
+    def depths(self) -> list[int]:
+        return list(self._plan.watch["residual_depths"])
 
     @property
     def arrays(self) -> dict[str, Array]:
@@ -170,27 +183,25 @@ def _pair(said: Any, where: str) -> tuple[Any, Any] | None:
 
 
 def _before(change: Callable[..., Change | None]) -> Callable[..., Any]:
+    given.function(change, "change")
     return lambda step, layer, tokens: _pair(change(step, layer, tokens), "change")
 
 
 def _after(hooks: Mapping[str, Callable[..., Change | None]], plan: Plan) -> Callable[..., Any]:
     by_layer: dict[int, list[tuple[str, tuple[str, ...], Callable[..., Any]]]] = {}
-    names = hook_names(plan.count)
     for pattern, function in hooks.items():
-        chosen = [f"blocks.{layer}.{ATTENTION[pattern][0]}" for layer in plan.where[pattern]] if pattern in ATTENTION else \
-            fnmatch.filter(names, pattern)
-        for name in chosen:
-            short, layer, arrays = meaning(name, plan.count)
-            if short in ("logits", "residual"):
-                raise _core.UsageError(f"hooks: {name!r} is no attention; record it and read it from the step")
+        for name in plan.hooks[pattern]:
+            _, layer, arrays = meaning(name, plan.count)
             by_layer.setdefault(layer, []).append((name, arrays, function))
 
     def called(step: int, layer: int, kept: dict[str, Array]) -> Any:
-        answer = None
+        answer, answered = None, ""
         for name, arrays, function in by_layer.get(layer, ()):
             value = tuple(kept[array] for array in arrays)
             said = _pair(function(value[0] if len(value) == 1 else value, Hook(name, step, layer)), f"hook {name}")
-            answer = answer if said is None else said
+            if said is not None and answer is not None:  # a layer is computed again with one
+                raise _core.UsageError(f"hooks: {answered} and {name} both returned a Change, expected one for a layer")
+            answer, answered = (answer, answered) if said is None else (said, name)
         return answer
 
     return called
