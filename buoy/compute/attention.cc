@@ -1,6 +1,7 @@
 #include "buoy/compute/attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "buoy/base/error.h"
@@ -29,6 +30,7 @@ void check_request(const AttentionArgs& args, const AttentionSequence& s) {
 
 void check_attention(const AttentionArgs& args, const Tensor& out) {
   const Index width = args.H * args.D;
+  check(args.factor > 0 && std::isfinite(args.factor), "scores keep their order");
   check(args.D > 0 && args.D % 2 == 0 && args.Hkv > 0 && args.H % args.Hkv == 0, "head counts divide");
   check(args.q.cols() == width && out.cols() == width && out.rows() == args.q.rows(),
         "q and out are [T, H·D]");

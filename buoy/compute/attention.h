@@ -82,13 +82,14 @@ struct AttentionSequence {
 // no other attention may run before.
 enum class Delivery { kNow, kLater };
 
-// softmax(q·kᵀ/√D + bias)·v for every head and sequence. Query head h reads key head h / (H / Hkv).
+// softmax(q·kᵀ·factor/√D + bias)·v for every head and sequence. Query head h reads key head h / (H / Hkv).
 struct AttentionArgs {
   Tensor q;  // [ΣT, H·D]
   Index H = 0, Hkv = 0, D = 0;
   Mask mask = Mask::kFull;
   std::span<const AttentionSequence> sequences;
   Delivery delivery = Delivery::kNow;
+  float factor = 1;  // above 0. What qk_means measures knows nothing of it, nor of √D
 };
 
 // Throws InternalError when shapes, groups or limits do not fit; every backend calls it first.

@@ -45,6 +45,22 @@ TEST_P(Attention, MatchesTheReferenceUnderBiasAndGain) {
   }
 }
 
+TEST_P(Attention, AFactorOfItsScoresCountsAsInItsQueriesButNotInQkMeans) {
+  Problem p(GetParam());
+  const AttentionStats plain = run(*make_reference_backend(), p, &p.request).stats;
+  Problem multiplied = p;
+  p.factor = 0.3f;
+  for (float& x : multiplied.q) x *= p.factor;
+  Answer want = run(*make_reference_backend(), multiplied, &p.request);
+  want.stats.score_means = plain.score_means;
+  want.stats.norm_means = plain.norm_means;
+  want.stats.query_states = plain.query_states;
+  for (NamedBackend& b : backends_under_test()) {
+    SCOPED_TRACE(b.name);
+    expect_equal_answers(run(*b.backend, p, &p.request), want, p);
+  }
+}
+
 TEST_P(Attention, RecordingChangesNoBitOfTheOutput) {
   const Problem p(GetParam());
   for (NamedBackend& b : backends_under_test()) {

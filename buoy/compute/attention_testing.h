@@ -29,6 +29,7 @@ struct ProblemShape {
 struct Problem {
   ProblemShape shape;
   std::vector<float> q, k, v, bias, gain;
+  float factor = 1;
   AttentionRequest request;
 
   explicit Problem(const ProblemShape& s) : shape(s) {
@@ -68,7 +69,8 @@ inline Answer run(Backend& b, const Problem& p, const AttentionRequest* request)
                .Hkv = s.Hkv,
                .D = s.D,
                .mask = s.mask,
-               .sequences = {&sequence, 1}},
+               .sequences = {&sequence, 1},
+               .factor = p.factor},
               out);
   answer.out = download(b, out);
   return answer;

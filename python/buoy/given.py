@@ -6,6 +6,7 @@ from typing import Any, Iterable, Mapping
 
 from . import _core
 
+MOST = 2**31  #: as a count: what nobody has
 
 def text(value: Any, what: str) -> str:
     """A text. Raises TypeError for anything else, UsageError for one that no encoding has."""
@@ -45,6 +46,23 @@ def flag(value: Any, what: str) -> bool:
     return value
 
 
+def places(value: Iterable[int], what: str, count: int) -> list[int]:
+    """Numbers from 0 to count - 1, each once, in their order."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"{what} is {short(value)}, expected whole numbers")
+    found = [whole(one, f"{what}: one") for one in value]
+    if not found:
+        raise _core.UsageError(f"{what} is empty")
+    seen = set()
+    for one in found:
+        if not 0 <= one < count:
+            raise _core.UsageError(f"{what}: holds {one}, expected 0 to {count - 1}")
+        if one in seen:
+            raise _core.UsageError(f"{what}: holds {one} twice")
+        seen.add(one)
+    return found
+
+
 def function(value: Any, what: str) -> None:
     if not callable(value):
         raise TypeError(f"{what} is {short(value)}, expected a function")
@@ -65,6 +83,8 @@ def groups(masses: Mapping[str, Iterable[int]]) -> list[list[int]]:
     """Positions of each group; none stands in two."""
     if not isinstance(masses, Mapping):
         raise TypeError(f"masses is {short(masses)}, expected names and positions, as in {{\"prompt\": range(10)}}")
+    if not masses:
+        raise _core.UsageError("masses is empty")
     found = []
     for name, positions in masses.items():
         if isinstance(positions, (str, bytes)) or not isinstance(positions, Iterable):

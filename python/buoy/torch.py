@@ -12,7 +12,6 @@ Forward only, on CPU and NVIDIA cards, in float32 and bfloat16.
 from __future__ import annotations
 
 import dataclasses
-import math
 import warnings
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
@@ -21,7 +20,7 @@ import torch
 
 from . import _core
 from .arrays import Array
-from .bridge import Mask, Statistics, block_of, check_positions, check_sizes, wanted_of
+from .bridge import Mask, Statistics, bias_of, block_of, check_positions, check_shapes, factor_of, wanted_of
 from .masks import make_mask, outside_graphs, read_mask
 
 
@@ -43,9 +42,9 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask = "f
             before it. Queries are the last T of the N positions.
         stats: Some of column_sums, rows, masses, row_means, norms, qk_means, pattern; see :class:`Step` for shapes, with batch
             first instead of layers.
-        scale: 1/√D unless given.
+        scale: 1/√D unless given, above 0. QK means are those of q and k as they are, whatever it is.
         key_bias: ``[N]`` or ``[batch, N]``, added before the softmax; -inf hides a key.
-        rows: Queries that rows, masses and row_means are measured of; all without.
+        rows: Queries that rows, masses and row_means are measured of, in this order; all without.
         masses: Groups of keys by name.
 
     Returns:
@@ -55,8 +54,8 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask = "f
         UsageError: Shapes, types or devices that do not fit, or tensors that want a gradient while gradients are recorded.
     """
     _check({"q": q, "k": k, "v": v})
-    bias = None if key_bias is None else _bias(key_bias, q.shape[0])
-    return _attend((q, k, v), mask, wanted_of(stats, rows, masses), scale, bias)
+    bias = None if key_bias is None else bias_of(_on_host(key_bias), q.shape[0], k.shape[2])
+    return _attend((q, k, v), mask, wanted_of(stats, rows, masses, q.shape[2], k.shape[2]), scale, bias)
 
 
 def _check(tensors: Mapping[str, Any]) -> None:
@@ -67,7 +66,6 @@ def _check(tensors: Mapping[str, Any]) -> None:
         first = tensor if first is None else first
         if tensor.dim() != 4:
             raise _core.UsageError(f"{name}: got shape {list(tensor.shape)}, expected [batch, heads, positions, head size]")
-        check_sizes(name, tensor.shape)
         if tensor.device.type not in ("cpu", "cuda") or tensor.device != first.device:
             wanted = "the cpu or an NVIDIA card" if tensor is first else f"{first.device}, as the first"
             raise _core.UsageError(f"{name}: lies on {tensor.device}, expected {wanted}")
@@ -78,21 +76,19 @@ def _check(tensors: Mapping[str, Any]) -> None:
             raise _core.UsageError(f"{name}: is {tensor.layout}, expected a dense tensor")
         if tensor.requires_grad and torch.is_grad_enabled():
             raise _core.UsageError(f"{name}: wants a gradient, and this attention has none; use torch.no_grad()")
+    check_shapes({name: tensor.shape for name, tensor in tensors.items()})
 
 
 def _attend(tensors: Sequence[torch.Tensor], mask: Mask, wanted: dict[str, Any], scale: float | None,
             bias: list[Array] | None) -> Attended:
     q, k, v = (tensor.detach() for tensor in tensors)
-    usual = 1 / math.sqrt(q.shape[-1])
-    if scale is not None and not math.isclose(scale, usual, rel_tol=1e-6):
-        q = q * (scale / usual)
     # [batch, positions, heads, head size]: models that project first and split then have it in this order already.
     rows_q, rows_k, rows_v = (_rows(tensor) for tensor in (q, k, v))
     out = torch.empty_like(rows_q)
     block, offset = block_of(mask)
     first = check_positions(q.shape[2], k.shape[2], block)
     stream, cuda_stream = _streams(q)
-    found = _core.attention(rows_q, rows_k, rows_v, out, stream, block, offset, first, bias, wanted, cuda_stream)
+    found = _core.attention(rows_q, rows_k, rows_v, out, stream, block, offset, first, factor_of(scale, q.shape[3]), bias, wanted, cuda_stream)
     return Attended(out.transpose(1, 2), Statistics(found.take() if stream is None else found))
 
 
@@ -102,9 +98,12 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor:
     return made.clone() if made.data_ptr() % 16 else made
 
 
-def _bias(key_bias: Any, batch: int) -> list[Array]:
-    bias = torch.as_tensor(key_bias).detach().to("cpu", torch.float32).numpy()
-    return [bias if bias.ndim == 1 else bias[at] for at in range(batch)] if bias.ndim == 1 or len(bias) == batch else [bias]
+def _on_host(key_bias: Any) -> Any:
+    """NumPy has no bfloat16."""
+    if not isinstance(key_bias, torch.Tensor):
+        return key_bias
+    bias = key_bias.detach().cpu()
+    return (bias.float() if bias.dtype == torch.bfloat16 else bias).numpy()
 
 
 def _streams(q: torch.Tensor) -> tuple[int | None, int]:

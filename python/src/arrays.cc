@@ -51,7 +51,8 @@ std::vector<TokenId> ids_from(py::handle given, const std::string& what) {
   return ids;
 }
 
-std::vector<float> floats_from(py::handle given, const std::string& what, Index size, Index rows) {
+std::vector<float> floats_from(py::handle given, const std::string& what, MinusInfinity minus, Index size,
+                               Index rows) {
   const py::array array = as_array(given, what);
   const char kind = array.dtype().kind();
   if (kind != 'f' && kind != 'i' && kind != 'u')
@@ -66,6 +67,10 @@ std::vector<float> floats_from(py::handle given, const std::string& what, Index 
   std::vector<float> made(values.data(), values.data() + values.size());
   for (const float value : made) {
     if (std::isnan(value)) fail_usage("{}: holds NaN", what);
+    if (std::isinf(value) && (value > 0 || minus == MinusInfinity::kNo)) {
+      fail_usage("{}: holds {}inf, expected numbers{}", what, value > 0 ? "+" : "-",
+                 minus == MinusInfinity::kYes ? " or -inf" : "");
+    }
   }
   return made;
 }

@@ -34,8 +34,11 @@ pybind11::array_t<T> view_array(std::span<const T> values, const Shape& shape, p
 // Throws UsageError for other shapes and types, and for numbers that are no int32.
 std::vector<TokenId> ids_from(pybind11::handle given, const std::string& what);
 
-// One dimension of `size` floats, or, where that is not 0, `rows` × `size` of them. Throws UsageError.
-std::vector<float> floats_from(pybind11::handle given, const std::string& what, Index size, Index rows = 0);
+// One dimension of `size` floats, or, where `rows` is not 0, `rows` × `size` of them. Throws UsageError for
+// other shapes and types, NaN, and infinities but -inf where that has a meaning.
+enum class MinusInfinity { kNo, kYes };
+std::vector<float> floats_from(pybind11::handle given, const std::string& what, MinusInfinity minus,
+                               Index size, Index rows = 0);
 
 // Plain values (None, bool, int, float, str, list, dict) as JSON text, and back.
 std::string to_json_text(pybind11::handle given);

@@ -257,6 +257,7 @@ void narrow_into(const Tensor& from, const Tensor& to) {
 struct BridgeCall {
   Mask mask;
   Index first_position;
+  float factor;                              // of the scores, besides 1/√D
   std::vector<std::vector<float>> key_bias;  // of each sequence; empty: none
   std::uintptr_t stream;
 };
@@ -320,7 +321,8 @@ void attend(const BridgeTensors& t, const BridgeCall& call, const std::shared_pt
                            .D = t.D,
                            .mask = call.mask,
                            .sequences = sequences,
-                           .delivery = Delivery::kLater};
+                           .delivery = Delivery::kLater,
+                           .factor = call.factor};
   station.travelling = measured;  // before: whatever fails, what may be written into must stay
   run_in_order(*station.backend, args, out, t.on_card ? std::optional(call.stream) : std::nullopt);
   if (widens) narrow_into(out, target);
@@ -341,18 +343,21 @@ BridgeStats stats_from(const py::dict& given) {
 }
 
 BridgeStatistics attention(py::handle q, py::handle k, py::handle v, py::handle out, py::handle stream,
-                           Index block, Index block_offset, Index first_position, const py::object& key_bias,
-                           const py::dict& wanted, std::uintptr_t cuda_stream) {
+                           Index block, Index block_offset, Index first_position, float factor,
+                           const py::object& key_bias, const py::dict& wanted, std::uintptr_t cuda_stream) {
   const BridgeTensors t =
       check_tensors({q, stream, "q"}, {k, stream, "k"}, {v, stream, "v"}, {out, stream, "out"});
   if (block < 0 || block_offset < 0) fail_usage("mask: a block has at least one position");
+  if (!(factor > 0) || !std::isfinite(factor)) fail_usage("factor is {}, expected above 0", factor);
   BridgeCall call{.mask = block == 0 ? Mask::kFull : Mask::blocks(block, block_offset),
                   .first_position = first_position,
+                  .factor = factor,
                   .key_bias = {},
                   .stream = cuda_stream};
   if (!key_bias.is_none()) {
     const py::list rows(key_bias);
-    for (Index b = 0; b < t.B; ++b) call.key_bias.push_back(floats_from(rows[at(b)], "key_bias", t.N));
+    for (Index b = 0; b < t.B; ++b)
+      call.key_bias.push_back(floats_from(rows[at(b)], "key_bias", MinusInfinity::kYes, t.N));
   }
   std::shared_ptr<Measured> measured;
   if (!wanted.empty()) {
@@ -375,7 +380,7 @@ void add_attention(py::module_& module) {
   forbid_new(statistics);
   module.def("attention", attention, py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"),
              py::arg("stream"), py::arg("block"), py::arg("block_offset"), py::arg("first_position"),
-             py::arg("key_bias"), py::arg("stats"), py::arg("cuda_stream"));
+             py::arg("factor"), py::arg("key_bias"), py::arg("stats"), py::arg("cuda_stream"));
 }
 
 }  // namespace buoy::python

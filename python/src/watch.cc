@@ -80,8 +80,8 @@ LayerChange change_from(const py::object& given, Index H, Index N) {
   LayerChange change;
   if (given.is_none()) return change;
   const auto pair = given.cast<std::pair<py::object, py::object>>();
-  if (!pair.first.is_none()) change.key_bias = floats_from(pair.first, "key_bias", N, H);
-  if (!pair.second.is_none()) change.head_gain = floats_from(pair.second, "head_gain", H);
+  if (!pair.first.is_none()) change.key_bias = floats_from(pair.first, "key_bias", MinusInfinity::kYes, N, H);
+  if (!pair.second.is_none()) change.head_gain = floats_from(pair.second, "head_gain", MinusInfinity::kNo, H);
   return change;
 }
 

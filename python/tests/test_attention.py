@@ -80,7 +80,7 @@ class Attention(unittest.TestCase):
 
     def test_takes_a_capsule_once(self):
         q, k, v = (np.ascontiguousarray(one.transpose(0, 2, 1, 3)) for one in arrays())
-        capsule, call = q.__dlpack__(), lambda first: buoy._core.attention(first, k, v, np.empty_like(q), None, 0, 0, 0, None, {}, 0)
+        capsule, call = q.__dlpack__(), lambda first: buoy._core.attention(first, k, v, np.empty_like(q), None, 0, 0, 0, 1.0, None, {}, 0)
         call(capsule)
         with self.assertRaisesRegex(buoy.UsageError, "a capsule that was used before"):
             call(capsule)
@@ -97,7 +97,7 @@ class Statistics(unittest.TestCase):
 
     def begin(self, factor=1.0):
         q, k, v = self.rows
-        return buoy._core.attention(q * np.float32(factor), k, v, np.empty_like(q), None, 1, 0, 0, None, {"column_sums": True}, 0)
+        return buoy._core.attention(q * np.float32(factor), k, v, np.empty_like(q), None, 1, 0, 0, 1.0, None, {"column_sums": True}, 0)
 
     def test_are_the_calls_own_however_late_they_are_looked_at(self):
         wanted = [self.begin(factor).take()["column_sums"] for factor in range(4)]
@@ -173,7 +173,7 @@ class ForeignTensors(unittest.TestCase):
     def call(self, q=None, k=None, v=None, out=None):
         one, two, three = self.rows
         given = [array if said is None else said for array, said in ((one, q), (two, k), (three, v), (np.empty_like(one), out))]
-        return buoy._core.attention(*given, None, 0, 0, 0, None, {}, 0)
+        return buoy._core.attention(*given, None, 0, 0, 0, 1.0, None, {}, 0)
 
     def test_are_taken_and_given_back_once(self):
         q, k, v = (Foreign(array) for array in self.rows)

@@ -79,6 +79,28 @@ class Attention(unittest.TestCase):
         again = buoy.torch.attention(q, k, v, scale=0.5, key_bias=bias.numpy()).output
         self.assertTrue(torch.equal(again, out))
 
+    def test_scales_without_rounding_bfloat16_again(self):
+        q, k, v = tensors(dtype=torch.bfloat16)
+        names = ["column_sums", "qk_means", "pattern"]
+        out, found = buoy.torch.attention(q, k, v, stats=names, scale=0.3)
+        exact, wanted = buoy.torch.attention(q.float(), k.float(), v.float(), stats=names, scale=0.3)
+        for name in wanted:
+            np.testing.assert_array_equal(found[name], wanted[name], name)
+        self.assertTrue(torch.equal(out, exact.bfloat16()))
+        plain = buoy.torch.attention(q, k, v, stats=names).stats
+        np.testing.assert_array_equal(found["score_means"], plain["score_means"])
+
+    def test_takes_biases_of_any_type_and_refuses_others(self):
+        q, k, v = tensors()
+        bias = torch.arange(29) / 8
+        wanted = buoy.torch.attention(q, k, v, key_bias=bias).output
+        for given in (bias.bfloat16(), bias.double(), bias.expand(2, 29), bias.tolist()):
+            self.assertTrue(torch.equal(buoy.torch.attention(q, k, v, key_bias=given).output, wanted))
+        for given, line in ((bias[:28], r"key_bias: got shape \[28\], expected \[29\] or \[2, 29\]"), (bias > 1, "key_bias: got bool"), (bias.expand(3, 29), "got shape"),
+                            (bias / 0, "key_bias: holds")):
+            with self.subTest(line), self.assertRaisesRegex(buoy.UsageError, line):
+                buoy.torch.attention(q, k, v, key_bias=given)
+
     def test_needs_no_memory_of_n_times_n(self):
         import resource
         q, k, v = tensors(B=1, H=1, Hkv=1, T=8192, N=8192, D=8)
@@ -109,7 +131,7 @@ class Attention(unittest.TestCase):
     def test_refuses_capsules_that_were_used_and_memory_that_was_freed(self):
         q, k, v = (t.transpose(1, 2).contiguous() for t in tensors())
         capsule = q.__dlpack__()
-        call = lambda first, out: buoy._core.attention(first, k, v, out, None, 0, 0, 0, None, {}, 0)
+        call = lambda first, out: buoy._core.attention(first, k, v, out, None, 0, 0, 0, 1.0, None, {}, 0)
         call(capsule, torch.empty_like(q))
         with self.assertRaisesRegex(buoy.UsageError, "a capsule that was used before"):
             call(capsule, torch.empty_like(q))

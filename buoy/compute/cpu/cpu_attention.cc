@@ -168,7 +168,8 @@ void CpuAttention::run_task(const AttentionArgs& args, Task& task, const Tensor&
   float* inverse = panel + kKeyPanel * D;
   // Scores are kept in base 2, where exp is cheaper: exp(s) = 2^(s·log2 e).
   float scales[kStripRows];
-  std::fill_n(scales, kStripRows, std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(D)));
+  std::fill_n(scales, kStripRows,
+              args.factor * std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(D)));
 
   for (Index first = task.first; first < task.last; first += kStripRows) {
     const Index rows = std::min(kStripRows, task.last - first);

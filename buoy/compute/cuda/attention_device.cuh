@@ -42,7 +42,7 @@ __device__ inline float bias_of(const SequenceView& s, int h, int j) {
 }
 
 __device__ inline float score_scale(const AttentionView& view) {
-  return kLog2E / sqrtf(static_cast<float>(view.D));
+  return view.factor * kLog2E / sqrtf(static_cast<float>(view.D));
 }
 
 template <typename T>

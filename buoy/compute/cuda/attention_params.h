@@ -70,6 +70,7 @@ struct AttentionView {
   const SequenceView* sequences;  // [count], on the card
   int count;
   int H, Hkv, D;
+  float factor;                // of the scores, besides 1/√D
   int some_full, some_masked;  // 0 or 1: sequences under a full mask, and under another
   DType type;                  // of q, k, v and out
   int most_queries, most_keys, most_rows, most_blocks;

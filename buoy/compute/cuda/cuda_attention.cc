@@ -109,6 +109,7 @@ void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
                      .H = static_cast<int>(args.H),
                      .Hkv = static_cast<int>(args.Hkv),
                      .D = static_cast<int>(args.D),
+                     .factor = args.factor,
                      .type = args.q.dtype()};
   check(out.dtype() == args.q.dtype(), "outputs have the queries' type");
   check(args.D <= 256, "heads have at most 256 dimensions");

@@ -146,6 +146,14 @@ TEST_P(CudaAttention, MatchesTheReferenceInBf16) {
   expect_equal_answers(run(*ampere_backend(), p, &p.request), want, p, kBf16Tolerance);
 }
 
+TEST_P(CudaAttention, MatchesTheReferenceInBf16UnderAFactorOfItsScores) {
+  Problem p = rounded_problem();
+  p.factor = 0.3f;
+  const Answer want = run(*make_reference_backend(), p, &p.request);
+  expect_equal_answers(run(*cuda_backend(DType::kBf16), p, &p.request), want, p, kBf16Tolerance);
+  expect_equal_answers(run(*ampere_backend(), p, &p.request), want, p, kBf16Tolerance);
+}
+
 TEST_P(CudaAttention, MatchesTheReferenceInBf16UnderBiasAndGain) {
   Problem p = rounded_problem();
   p.bias = random_floats(p.shape.H * p.shape.N, 4);

@@ -16,11 +16,11 @@ std::vector<double> attention_row(const ReferenceHead& head, Index i) {
   std::vector<double> row(static_cast<std::size_t>(head.N), 0.0);
   const auto visible = static_cast<std::size_t>(head.visible(i));
   std::vector<double> scores(visible);
+  const double root = std::sqrt(static_cast<double>(head.args.D)) / head.args.factor;
   double largest = kMinusInfinity;
   for (std::size_t j = 0; j < visible; ++j) {
     const auto key = static_cast<Index>(j);
-    scores[j] = dot(head.query(i), head.key(key), head.args.D) / std::sqrt(static_cast<double>(head.args.D)) +
-                head.bias(key);
+    scores[j] = dot(head.query(i), head.key(key), head.args.D) / root + head.bias(key);
     largest = std::max(largest, scores[j]);
   }
   const bool finite = std::ranges::none_of(scores, [](double x) { return std::isnan(x); });
