@@ -12,15 +12,19 @@ Forward only, on CPU and NVIDIA cards, in float32 and bfloat16.
 from __future__ import annotations
 
 import dataclasses
+import sys
+import threading
 import warnings
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
-from . import _core
+from . import _core, given
 from .arrays import Array
 from .bridge import Mask, Statistics, bias_of, block_of, check_positions, check_shapes, factor_of, wanted_of
+from .implementations import NAME, Before, give_back, swap, swapped
 from .masks import make_mask, outside_graphs, read_mask
 
 
@@ -64,6 +68,8 @@ def _check(tensors: Mapping[str, Any]) -> None:
         if not isinstance(tensor, torch.Tensor):
             raise _core.UsageError(f"{name}: got {type(tensor).__name__}, expected a torch.Tensor")
         first = tensor if first is None else first
+        if tensor.is_nested or tensor.layout != torch.strided:
+            raise _core.UsageError(f"{name}: is {'nested' if tensor.is_nested else tensor.layout}, expected a dense tensor")
         if tensor.dim() != 4:
             raise _core.UsageError(f"{name}: got shape {list(tensor.shape)}, expected [batch, heads, positions, head size]")
         if tensor.device.type not in ("cpu", "cuda") or tensor.device != first.device:
@@ -72,11 +78,26 @@ def _check(tensors: Mapping[str, Any]) -> None:
         if tensor.dtype not in (torch.float32, torch.bfloat16) or tensor.dtype != first.dtype:
             wanted = "float32 or bfloat16" if tensor is first else f"{first.dtype}, as the first"
             raise _core.UsageError(f"{name}: is {tensor.dtype}, expected {wanted}")
-        if tensor.layout != torch.strided:
-            raise _core.UsageError(f"{name}: is {tensor.layout}, expected a dense tensor")
-        if tensor.requires_grad and torch.is_grad_enabled():
-            raise _core.UsageError(f"{name}: wants a gradient, and this attention has none; use torch.no_grad()")
+        _check_plain(name, tensor)
     check_shapes({name: tensor.shape for name, tensor in tensors.items()})
+
+
+def _check_plain(name: str, tensor: torch.Tensor) -> None:
+    """Its numbers are there, and nobody takes down what becomes of them: this attention would be a constant there."""
+    if tensor.requires_grad and torch.is_grad_enabled() or forward_ad.unpack_dual(tensor).tangent is not None:
+        raise _core.UsageError(f"{name}: wants a gradient, and this attention has none; use torch.no_grad()")
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    if torch.jit.is_tracing() or proxies is not None and proxies.get_proxy_mode() is not None:
+        raise _core.UsageError(f"{name}: is being traced, and this attention would become a constant; run it outside of traces and exports")
+    try:
+        found = tensor.numel() == 0 or tensor.data_ptr() != 0
+    except RuntimeError:
+        found = False
+    kind = type(tensor)
+    if kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        raise _core.UsageError(f"{name}: is a {kind.__name__}, expected a plain tensor; run this attention outside of traces and exports")
+    if not found:
+        raise _core.UsageError(f"{name}: its memory was freed, or it stands for others, as in torch.func; expected a plain tensor")
 
 
 def _attend(tensors: Sequence[torch.Tensor], mask: Mask, wanted: dict[str, Any], scale: float | None,
@@ -94,7 +115,7 @@ def _attend(tensors: Sequence[torch.Tensor], mask: Mask, wanted: dict[str, Any],
 
 def _rows(tensor: torch.Tensor) -> torch.Tensor:
     """[batch, positions, heads, head size], contiguous, and where wide loads may begin."""
-    made = tensor.transpose(1, 2).contiguous()
+    made = tensor.transpose(1, 2).resolve_neg().contiguous()
     return made.clone() if made.data_ptr() % 16 else made
 
 
@@ -102,7 +123,8 @@ def _on_host(key_bias: Any) -> Any:
     """NumPy has no bfloat16."""
     if not isinstance(key_bias, torch.Tensor):
         return key_bias
-    bias = key_bias.detach().cpu()
+    _check_plain("key_bias", key_bias)
+    bias = key_bias.detach().cpu().resolve_neg().resolve_conj()
     return (bias.float() if bias.dtype == torch.bfloat16 else bias).numpy()
 
 
@@ -151,28 +173,30 @@ class Watched:
                  masses: Mapping[str, Sequence[int]] | None = None):
         self.calls: list[Call] = []
         self._model = model
-        self._layers = None if layers is None else set(layers)
+        self._layers = None if layers is None else set(given.numbers(layers, "layers"))
+        if on_call is not None:
+            given.function(on_call, "on_call")
         self._wanted = wanted_of(stats, None, masses)
         self._on_call = on_call
         self._counts: dict[str, int] = {}
-        self._before: list[tuple[Any, str | None]] = []
+        self._before: Before = []
+        self._counting = threading.Lock()
         self._reached = False
 
     def __enter__(self) -> Watched:
         register()
         if not hasattr(self._model, "config") or not hasattr(self._model, "modules"):
             raise _core.UsageError(f"model: got {type(self._model).__name__}, expected a model of transformers")
-        if any(_is_watched(module) for module in self._model.modules()):
+        if any(_watcher(module) is not None for module in self._model.modules()):
             raise _core.UsageError("the model is watched already")
         numbers = {module.layer_idx for module in self._model.modules() if isinstance(getattr(module, "layer_idx", None), int)}
         for layer in sorted((self._layers or set()) - numbers) if numbers else ():
             raise _core.UsageError(f"layers: {layer} was asked for, {type(self._model).__name__} has {min(numbers)} to {max(numbers)}")
-        self._before = _implementations(self._model)
         for name, module in self._model.named_modules():
             module._buoy_place = _Place(self, name)
         try:
-            _set_implementation(self._model)
-            if not any(config._attn_implementation == "buoy" for config, _ in self._before):
+            self._before = swap(self._model)
+            if not swapped(self._before):
                 raise _core.UsageError(f"{type(self._model).__name__} computes its attention by itself, not through transformers' AttentionInterface")
         except BaseException as raised:
             self.close()
@@ -189,12 +213,11 @@ class Watched:
 
     def close(self) -> None:
         """Gives the model its own attention back. What was recorded stays."""
-        for config, implementation in self._before:
-            config._attn_implementation = implementation
-        if self._before:
-            for module in self._model.modules():
-                module.__dict__.pop("_buoy_place", None)
-        self._before = []
+        before, self._before = self._before, []
+        give_back(before)
+        for module in self._model.modules() if hasattr(self._model, "modules") else ():
+            if _watcher(module) is self:
+                del module._buoy_place
 
     def layer(self, number: int) -> list[Call]:
         """The calls of one layer."""
@@ -204,9 +227,16 @@ class Watched:
         self._reached = True
         return self._layers is None or layer in self._layers
 
+    def _wanted_of(self, keys: int) -> dict[str, Any]:
+        """Positions of groups that are not there yet count nothing."""
+        if "masses" not in self._wanted:
+            return self._wanted
+        return {**self._wanted, "masses": [[at for at in group if at < keys] for group in self._wanted["masses"]]}
+
     def _take(self, call: Call) -> None:
-        call.call = self._counts.get(call.name, 0)
-        self._counts[call.name] = call.call + 1
+        with self._counting:  # threads may share the model
+            call.call = self._counts.get(call.name, 0)
+            self._counts[call.name] = call.call + 1
         if self._on_call is not None:
             self._on_call(call)
         else:
@@ -224,9 +254,9 @@ class _Place:
         return _Place, (None, self.name)
 
 
-def _is_watched(module: Any) -> bool:
-    place = module.__dict__.get("_buoy_place")
-    return place is not None and place.watched is not None
+def _watcher(module: Any) -> Watched | None:
+    place: _Place | None = module.__dict__.get("_buoy_place")
+    return None if place is None else place.watched
 
 
 def watch(model: Any, stats: Sequence[str] = ("column_sums",), *, layers: Iterable[int] | None = None,
@@ -239,34 +269,12 @@ def watch(model: Any, stats: Sequence[str] = ("column_sums",), *, layers: Iterab
         layers: Which layers; all without. The others compute with the same kernels and record nothing.
         on_call: Is handed every :class:`Call` instead of ``calls``: for those who keep running sums. On a card, looking at the call's
             statistics waits for them, in every layer.
-        masses: Groups of keys by name.
+        masses: Groups of keys by name; positions that a call does not have yet count nothing.
 
     Returns:
         A context manager; inside, the model's attention is Buoy's.
     """
     return Watched(model, stats, layers, on_call, masses)
-
-
-def _implementations(model: Any) -> list[tuple[Any, str | None]]:
-    """Every configuration of the model and its parts, outer ones first, and the attention that it names."""
-    found: dict[int, tuple[Any, str | None]] = {}
-    waiting = [module.config for module in model.modules() if hasattr(module, "config")]
-    while waiting:
-        config = waiting.pop(0)
-        if config is None or id(config) in found or not hasattr(config, "_attn_implementation"):
-            continue
-        found[id(config)] = (config, config._attn_implementation)
-        waiting += [getattr(config, name, None) for name in getattr(config, "sub_configs", None) or ()]
-    return list(found.values())
-
-
-def _set_implementation(model: Any) -> None:
-    if hasattr(model, "set_attn_implementation"):
-        model.set_attn_implementation("buoy")
-        return
-    for module in model.modules():
-        if hasattr(module, "config"):
-            module.config._attn_implementation = "buoy"
 
 
 _registered = False
@@ -281,10 +289,10 @@ def register() -> None:
         from transformers import AttentionInterface
     except ImportError as missing:
         raise _core.Error(f"transformers with AttentionInterface (4.48 or newer) is needed: {missing}") from None
-    AttentionInterface.register("buoy", outside_graphs(_transformers_attention))
+    AttentionInterface.register(NAME, outside_graphs(_transformers_attention))
     try:  # masks as sdpa gets them: none where causal says all
         from transformers import AttentionMaskInterface
-        AttentionMaskInterface.register("buoy", outside_graphs(make_mask))
+        AttentionMaskInterface.register(NAME, outside_graphs(make_mask))
     except ImportError:
         pass
     _registered = True
@@ -311,7 +319,7 @@ def _transformers_attention(module: Any, query: torch.Tensor, key: torch.Tensor,
     layer = getattr(module, "layer_idx", None)
     layer = -1 if layer is None else layer
     watched = None if place is None or place.watched is None or not place.watched._wants(layer) else place.watched
-    output, stats = _attend((query, key, value), rule.name, {} if watched is None else watched._wanted, scaling, rule.bias)
+    output, stats = _attend((query, key, value), rule.name, {} if watched is None else watched._wanted_of(key.shape[2]), scaling, rule.bias)
     if place is not None and watched is not None:
         watched._take(Call(layer, 0, stats, query.shape[2], key.shape[2], rule.name, place.name))
     return output.transpose(1, 2), None

@@ -101,6 +101,46 @@ class Attention(unittest.TestCase):
             with self.subTest(line), self.assertRaisesRegex(buoy.UsageError, line):
                 buoy.torch.attention(q, k, v, key_bias=given)
 
+    def test_takes_tensors_that_are_negated_when_read(self):
+        for heads in (1, 4):  # with one the rows lie as they are wanted already
+            q, k, v = tensors(H=heads, Hkv=1)
+            bias = torch.arange(29) / 8
+            wanted = buoy.torch.attention(q, k, v, key_bias=bias).output
+            lazy = [torch._neg_view(-one) for one in (q, k, v)]
+            self.assertTrue(all(one.is_neg() for one in lazy))
+            self.assertTrue(torch.equal(buoy.torch.attention(*lazy, key_bias=torch._neg_view(-bias)).output, wanted))
+            imaginary = torch.complex(torch.zeros_like(q), -q).conj().imag
+            self.assertTrue(torch.equal(buoy.torch.attention(imaginary, k, v, key_bias=bias).output, wanted))
+
+    def test_refuses_what_stands_for_other_tensors(self):
+        q, k, v = tensors()
+        call = lambda first: buoy.torch.attention(first, k, v).output
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.proxy_tensor import make_fx
+        class Whole(torch.nn.Module):
+            def forward(self, first):
+                return call(first)
+        freed = q.clone()
+        freed.untyped_storage().resize_(0)
+        mode = FakeTensorMode()
+        for name, make, line in (("trace", lambda: torch.jit.trace(call, q), "is being traced"), ("make_fx", lambda: make_fx(call)(q), "is being traced"),
+                                 ("export", lambda: torch.export.export(Whole(), (q,)), "being traced|a FakeTensor"),
+                                 ("loose export", lambda: torch.export.export(Whole(), (q,), strict=False), "being traced|a FakeTensor"),
+                                 ("fake", lambda: buoy.torch.attention(*map(mode.from_tensor, (q, k, v))), "q: is a FakeTensor, expected a plain tensor"),
+                                 ("vmap", lambda: torch.vmap(lambda one: call(one[None]))(q), "q: its memory was freed, or it stands for others"),
+                                 ("functionalize", lambda: torch.func.functionalize(call)(q), "it stands for others"),
+                                 ("jvp", lambda: torch.func.jvp(call, (q,), (q,)), "wants a gradient"), ("grad", lambda: torch.func.grad(lambda one: call(one).sum())(q), "a gradient"),
+                                 ("freed", lambda: call(freed), "q: its memory was freed"), ("nested", lambda: call(torch.nested.nested_tensor([q[0], q[1]])), "q: is nested"),
+                                 ("jagged", lambda: call(torch.nested.nested_tensor([q[0], q[1]], layout=torch.jagged)), "q: is nested"),
+                                 ("complex", lambda: call(torch.complex(q, q).conj()), "q: is torch.complex64")):
+            with self.subTest(name), self.assertRaisesRegex(buoy.UsageError, line):
+                make()
+        with torch.autograd.forward_ad.dual_level(), self.assertRaisesRegex(buoy.UsageError, "q: wants a gradient"):
+            call(torch.autograd.forward_ad.make_dual(q, q))
+        with self.assertRaisesRegex(buoy.UsageError, "key_bias: wants a gradient"):
+            buoy.torch.attention(q, k, v, key_bias=torch.zeros(29, requires_grad=True))
+        self.assertTrue(torch.equal(torch.compile(lambda one: call(one) + 1, backend="eager")(q), call(q) + 1))
+
     def test_needs_no_memory_of_n_times_n(self):
         import resource
         q, k, v = tensors(B=1, H=1, Hkv=1, T=8192, N=8192, D=8)

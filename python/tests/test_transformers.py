@@ -1,6 +1,7 @@
 """Models of transformers, watched: sdpa's outputs and eager's statistics, per layer. Skipped where there is no transformers."""
 import copy
 import importlib.util
+import pickle
 import threading
 import unittest
 
@@ -180,6 +181,57 @@ class Watching(unittest.TestCase):
         with buoy.torch.watch(copied) as other:
             copied(self.ids)
         self.assertEqual((len(watched.calls), len(other.calls)), (3, 3))
+
+    def test_leaves_a_copy_its_own_attention(self):
+        model = make("llama", "eager")
+        with buoy.torch.watch(model):
+            copies = {"deep": copy.deepcopy(model), "stored": pickle.loads(pickle.dumps(model)), "config": transformers.LlamaForCausalLM(copy.deepcopy(model.config)),
+                      "made of its config": transformers.AutoModelForCausalLM.from_config(model.config)}
+            self.assertEqual(model.config._attn_implementation, "buoy")
+        for name, copied in copies.items():
+            with self.subTest(name):
+                self.assertEqual((type(copied.config._attn_implementation), copied.config._attn_implementation), (str, "eager"))
+                self.assertIsNotNone(copied.eval()(self.ids, output_attentions=True).attentions[0])
+
+    def test_of_two_models_with_one_config_ends_with_the_last(self):
+        for first_ends_first in (True, False):
+            one = make("llama", "eager")
+            two = transformers.LlamaForCausalLM(one.config).eval()
+            watched = [buoy.torch.watch(model).__enter__() for model in (one, two)]
+            one(self.ids), two(self.ids)
+            first, last = watched if first_ends_first else watched[::-1]
+            first.close()
+            first.close()
+            (two if first_ends_first else one)(self.ids)
+            self.assertEqual((len(first.calls), len(last.calls)), (3, 6))
+            last.close()
+            self.assertEqual((type(one.config._attn_implementation), one.config._attn_implementation), (str, "eager"))
+            self.assertIsNotNone(two(self.ids, output_attentions=True).attentions[0])
+
+    def test_takes_layers_and_functions_that_make_sense(self):
+        model = make("llama", "sdpa")
+        for options, kind, line in (({"layers": [1.5]}, ValueError, "layers is .1.5., expected whole numbers"), ({"layers": 3}, ValueError, "layers is 3"),
+                                    ({"layers": []}, ValueError, "layers is empty"), ({"on_call": 3}, TypeError, "on_call is 3, expected a function"),
+                                    ({"masses": {"a": [1.5]}}, TypeError, "a position of 'a' is 1.5"), ({"stats": 3}, TypeError, "stats is 3")):
+            with self.subTest(options), self.assertRaisesRegex(kind, line):
+                buoy.torch.watch(model, **options)
+
+    def test_refuses_to_become_a_constant_of_a_trace(self):
+        model = make("llama", "sdpa")
+        for name, trace in (("trace", lambda: torch.jit.trace(model, self.ids, strict=False)), ("export", lambda: torch.export.export(model, (self.ids,), strict=False))):
+            with self.subTest(name), self.assertRaisesRegex(buoy.UsageError, "LlamaAttention: query: is being traced|LlamaAttention: query: is a FakeTensor"):
+                with buoy.torch.watch(model):
+                    trace()
+
+    def test_measures_groups_whose_keys_come_later(self):
+        model = make("llama", "sdpa")
+        with buoy.torch.watch(model, ["rows"], masses={"prompt": range(23), "answer": range(23, 99)}, layers=[0]) as watched:
+            model.generate(self.ids[:1], max_new_tokens=3, do_sample=False, pad_token_id=0, eos_token_id=None)
+        masses = [call.stats["masses"] for call in watched.calls]
+        np.testing.assert_allclose(masses[0][..., 1], 0)
+        for one in masses:
+            np.testing.assert_allclose(one.sum(axis=-1), 1, rtol=1e-4)
+        self.assertTrue((masses[-1][..., 1] > 0).all())
 
     def test_measures_groups_of_keys(self):
         model = make("llama", "sdpa")
