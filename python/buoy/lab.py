@@ -9,20 +9,14 @@ import functools
 import json
 import os
 import pathlib
-import signal
-import subprocess
-import sys
 import tempfile
-import threading
 from typing import Any, Iterable
 
-from . import _core, given
+from . import _core, given, process
 from .figure import Figure
 from .model import Model
 from .tables import read_csv
 from .traces import Trace, read_trace, read_traces
-
-_FAILED, _USAGE, _INTERRUPTED = 1, 2, 130
 
 
 @functools.lru_cache(maxsize=None)
@@ -46,6 +40,8 @@ def _arguments(path: tuple[str, ...], places: Iterable[Any], options: dict[str, 
             raise _core.UsageError(f"{path[0]} has no action {name!r}")
     known = {_python_name(option): option for option in verb["options"] if not option["positional"]}
     words = list(path)
+    if "family" in known and options.get("family") is None:
+        options = {**options, "family": _families(options.get("model"), known["family"]["list"])}
     for name, value in options.items():
         option = known.get(name)
         if option is None:
@@ -63,6 +59,13 @@ def _arguments(path: tuple[str, ...], places: Iterable[Any], options: dict[str, 
     return words + (["--", *last] if any(one.startswith("-") for one in last) else last)
 
 
+def _families(models: Any, several: bool) -> list[str]:
+    """What models were said to be when they were loaded: they are no other ones here."""
+    every = models if isinstance(models, (list, tuple)) else [models]
+    told = [(one.directory, one.family) for one in every if isinstance(one, Model) and one.family]
+    return [f"{directory}={family}" if several else family for directory, family in dict(told).items()]
+
+
 def _word(name: str, value: Any) -> str:
     value = value.directory if isinstance(value, Model) else value
     if isinstance(value, bool) or not isinstance(value, (str, int, float, os.PathLike)):
@@ -71,57 +74,6 @@ def _word(name: str, value: Any) -> str:
     if "\0" in word:
         raise _core.UsageError(f"{name} holds a zero byte")
     return word
-
-
-def _environment() -> dict[str, str]:
-    """The child imports this very package, wherever it was found."""
-    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    there = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": home if not there else home + os.pathsep + there}
-
-
-def _run(words: list[str], quiet: bool) -> str:
-    """Runs the command and returns what it printed. Its remarks are passed on while it works, unless quiet."""
-    child = subprocess.Popen([sys.executable, "-P", "-m", "buoy", *words] if sys.version_info >= (3, 11) else
-                             [sys.executable, "-m", "buoy", *words],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                             encoding="utf-8", errors="replace", env=_environment(), start_new_session=True)
-    assert child.stdout is not None and child.stderr is not None
-    printed_to, said_to, remarks = child.stdout, child.stderr, list[str]()
-
-    def listen() -> None:
-        for line in said_to:
-            remarks.append(line.rstrip("\n"))
-            if not quiet and not line.startswith("buoy: warning: ") and child.poll() is None:
-                print(line, end="", file=sys.stderr, flush=True)
-
-    listener = threading.Thread(target=listen, daemon=True)
-    listener.start()
-    try:
-        printed = printed_to.read()
-        code = child.wait()
-    except BaseException:  # Ctrl-C: what is stored stays, and the same call goes on after it
-        child.send_signal(signal.SIGINT)
-        child.wait()
-        raise
-    finally:
-        listener.join()
-        printed_to.close()
-        said_to.close()
-    _complain(code, remarks)
-    return printed
-
-
-def _complain(code: int, remarks: list[str]) -> None:
-    if code == 0:
-        return
-    said = [line.removeprefix("buoy: ") for line in remarks if line.startswith("buoy: ")]
-    line = said[-1] if said else f"the command ended with code {code}: {' '.join(remarks[-3:])}"
-    if code == _USAGE:
-        raise _core.UsageError(line)
-    if code == _INTERRUPTED:
-        raise _core.Cancelled(line)
-    raise _core.Error(line)
 
 
 def command(verb: str, *arguments: Any, quiet: bool = True, **options: Any) -> str:
@@ -140,7 +92,7 @@ def command(verb: str, *arguments: Any, quiet: bool = True, **options: Any) -> s
         UsageError: Options that there are not or that make no sense.
         Error: The work failed; the message is the command's one line.
     """
-    return _run(_arguments(tuple(given.text(verb, "verb").split()) or ("",), arguments, options), quiet)
+    return process.run(_arguments(tuple(given.text(verb, "verb").split()) or ("",), arguments, options), quiet)
 
 
 class Result:
@@ -193,7 +145,7 @@ class Result:
 
 
 def _to_folder(verb: str, output: Any, arguments: Iterable[Any], quiet: bool, options: dict[str, Any]) -> Result:
-    text = _run(_arguments((verb,), arguments, {**options, "output": output}), quiet)
+    text = process.run(_arguments((verb,), arguments, {**options, "output": output}), quiet)
     lines = text.strip().splitlines()
     # --new may have begun beside the folder that was asked for: the last line says where.
     said = pathlib.Path(lines[-1]).parent if lines and lines[-1].endswith("report.html") else pathlib.Path(output)
@@ -260,19 +212,24 @@ def analyze(traces: Any, output: Any = None, *, quiet: bool = False, **options: 
 
     Args:
         traces: :class:`Trace` objects of one model, paths, or directories of them; one or a list.
-        output: The folder; None: one that goes with the process's temporary files.
+        output: The folder; None: one that is there until the process ends.
     """
     every = [traces] if isinstance(traces, (Trace, str, os.PathLike)) else list(traces)
-    output = tempfile.mkdtemp(prefix="buoy-") + "/analysis" if output is None else output
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for at, one in enumerate(every):
-            if isinstance(one, Trace):
-                paths.append(os.path.join(folder, f"{at:06}.npz"))
-                one.save(paths[-1])
-            else:
-                paths.append(os.fspath(one))
-        return _to_folder("analyze", output, paths, quiet, options)
+    own = process.temporary_folder() if output is None else None
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for at, one in enumerate(every):
+                if isinstance(one, Trace):
+                    paths.append(os.path.join(folder, f"{at:06}.npz"))
+                    one.save(paths[-1])
+                else:
+                    paths.append(os.fspath(one))
+            return _to_folder("analyze", output if own is None else os.path.join(own, "analysis"), paths, quiet, options)
+    except BaseException:
+        if own is not None:
+            process.remove_folder(own)
+        raise
 
 
 def trace(output: Any, *, quiet: bool = False, **options: Any) -> list[Trace]:
@@ -280,19 +237,19 @@ def trace(output: Any, *, quiet: bool = False, **options: Any) -> list[Trace]:
 
         buoy.trace("traces", data="data/micro_test.jsonl", limit=5, steps=16)
     """
-    _run(_arguments(("trace",), (), {**options, "output": output}), quiet)
+    process.run(_arguments(("trace",), (), {**options, "output": output}), quiet)
     return [read_trace(output)] if os.path.isfile(output) else read_traces(output)
 
 
 def shuffle(model: Any, output: Any, *, quiet: bool = True, **options: Any) -> pathlib.Path:
     """Writes a checkpoint's shuffled twin: ``buoy shuffle``. Returns where it is."""
-    _run(_arguments(("shuffle",), (), {**options, "model": model, "output": output}), quiet)
+    process.run(_arguments(("shuffle",), (), {**options, "model": model, "output": output}), quiet)
     return pathlib.Path(output)
 
 
 def world(*, quiet: bool = True, **options: Any) -> list[dict[str, Any]]:
     """Questions about worlds that do not exist: ``buoy world``. Returns the items."""
-    return [json.loads(line) for line in _run(_arguments(("world",), (), options), quiet).splitlines() if line]
+    return [json.loads(line) for line in process.run(_arguments(("world",), (), options), quiet).splitlines() if line]
 
 
 def table(*runs: Any, quiet: bool = True, **options: Any) -> Any:
@@ -306,5 +263,5 @@ def score(*predictions: Any, quiet: bool = True, **options: Any) -> Any:
 
 
 def _printed(verb: str, arguments: Iterable[Any], quiet: bool, options: dict[str, Any]) -> Any:
-    text = _run(_arguments((verb,), arguments, {"format": "csv", **options}), quiet)
+    text = process.run(_arguments((verb,), arguments, {"format": "csv", **options}), quiet)
     return text if "format" in options else read_csv(text)

@@ -17,6 +17,8 @@ from .run import Change, Run
 if TYPE_CHECKING:
     from .traces import Trace
 
+_DATE = "2024-07-26"  # a prompt must not depend on when it is made
+
 #: Text, token ids, or messages of a conversation.
 Prompt = Union[str, Sequence[int], np.ndarray[Any, Any], Sequence[Mapping[str, str]]]
 
@@ -38,7 +40,8 @@ def load(model: str | os.PathLike[str] = "mini-mdm", *, device: str = "auto", dt
     """
     place, names = given.path(model, "model"), {"device": device, "dtype": dtype, "family": family}
     device, dtype, family = (given.text(value, name) for name, value in names.items())
-    return Model(_core.load(place, device, dtype, given.whole(threads, "threads"), family, lambda line: warnings.warn(line, stacklevel=3)))
+    core = _core.load(place, device, dtype, given.whole(threads, "threads"), family, lambda line: warnings.warn(line, stacklevel=3))
+    return Model(core, family)
 
 
 @dataclasses.dataclass
@@ -119,8 +122,9 @@ class Model:
     One thread computes at a time; others wait for it. A process that was forked after a model computed cannot compute.
     """
 
-    def __init__(self, core: _core.Model):
+    def __init__(self, core: _core.Model, family: str = ""):
         self._core = core
+        self._family = family
         self._config = core.config()
         self._directory = os.path.abspath(core.directory())  # notebooks change the folder they work in
 
@@ -133,6 +137,11 @@ class Model:
     def directory(self) -> str:
         """Where its checkpoint lies."""
         return self._directory
+
+    @property
+    def family(self) -> str:
+        """What it was said to be when it was loaded, whatever its config.json says; "" where nothing was."""
+        return self._family
 
     @property
     def device(self) -> str:
@@ -154,20 +163,24 @@ class Model:
     def __repr__(self) -> str:
         return f"<buoy.Model {self.name}: {self._config['family']}, {self._config['layers']} layers, on {self.device}>"
 
-    def prompt_ids(self, prompt: Prompt, chat: bool | None = None) -> Any:
+    def prompt_ids(self, prompt: Prompt, chat: bool | None = None, date: str | None = None) -> Any:
         """Token ids of a prompt.
 
         Args:
             prompt: Text (one user message where the model has a chat template), messages, or ids, which stay as they are.
             chat: Whether text goes into the chat template; None: where there is one.
+            date: For templates that ask for the day, or "today"; None: 2024-07-26, so that a prompt does not depend on when it is made.
         """
         chat = None if chat is None else given.flag(chat, "chat")
+        day = _DATE if date is None else given.text(date, "date")
         if isinstance(prompt, str):
-            return self._core.encode_prompt(given.text(prompt, "prompt"), chat)
+            return self._core.encode_prompt(given.text(prompt, "prompt"), chat, day)
         if not isinstance(prompt, (bytes, bytearray)) and hasattr(prompt, "__len__") and len(prompt) and isinstance(prompt[0], Mapping):
-            return self._core.encode(self._core.render_chat(_messages(prompt), True, "2024-07-26"), False)
+            return self._core.encode(self._core.render_chat(_messages(prompt), True, day), False)
         if chat is not None:
             raise _core.UsageError("chat has no effect on token ids")
+        if date is not None:
+            raise _core.UsageError("date has no effect on token ids")
         return prompt
 
     @overload
@@ -192,21 +205,21 @@ class Model:
         return made if attentions or hidden else made["logits"]
 
     @overload  # type: ignore  # a text is also a sequence of texts: the first that fits goes
-    def generate(self, prompt: Prompt, *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None,
+    def generate(self, prompt: Prompt, *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None, date: str | None = None,
                  **settings: Any) -> Generation: ...
 
     @overload
-    def generate(self, prompt: Sequence[Prompt], *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None,
+    def generate(self, prompt: Sequence[Prompt], *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None, date: str | None = None,
                  **settings: Any) -> list[Generation]: ...
 
     def generate(self, prompt: Prompt | Sequence[Prompt], *, sampler: Mapping[str, Any] | None = None, chat: bool | None = None,
-                 **settings: Any) -> Generation | list[Generation]:
+                 date: str | None = None, **settings: Any) -> Generation | list[Generation]:
         """Continues a prompt with the sampler of the model's family.
 
         Args:
             prompt: Text, ids or messages; a list of texts or of ids is answered in one batch.
             sampler: Settings as a dict, for those who keep them; ``settings`` come on top.
-            chat: See :meth:`prompt_ids`.
+            chat, date: See :meth:`prompt_ids`.
             **settings: As on the command line: gen_length, steps, block_length, temperature, seed, remasking, threshold, alg, …
                 (docs/sampling.md). One without effect on this model is an error.
 
@@ -215,14 +228,14 @@ class Model:
         """
         many = _is_batch(prompt)
         prompts: Any = prompt if many else [prompt]
-        ids = [self.prompt_ids(one, chat) for one in prompts]
+        ids = [self.prompt_ids(one, chat, date) for one in prompts]
         made = [self._generation(one) for one in self._core.generate(ids, _settings(sampler, settings))]
         return made if many else made[0]
 
     def run(self, prompt: Prompt, *, record: Record = (), layers: Iterable[int] | None = None, heads: Iterable[int] | None = None,
             masses: Mapping[str, Sequence[int]] | None = None, change: Callable[..., Change | None] | None = None,
             hooks: Mapping[str, Callable[..., Change | None]] | None = None, sampler: Mapping[str, Any] | None = None,
-            chat: bool | None = None, **settings: Any) -> Run:
+            chat: bool | None = None, date: str | None = None, **settings: Any) -> Run:
         """Generates step by step, and records.
 
             for step in model.run(prompt, steps=16, record=["column_sums", "blocks.5.attn.hook_pattern"]):
@@ -243,36 +256,44 @@ class Model:
             hooks: ``{name: function(value, hook)}``, called when a layer has been measured; names as ``record`` has them, of
                 attention. A function that returns a :class:`Change` has the layer's attention computed again with it, once, in
                 place of what ``change`` said; two of one layer cannot both.
-            sampler, chat, **settings: See :meth:`generate`.
+            sampler, chat, date, **settings: See :meth:`generate`.
 
         Returns:
             A :class:`Run`, an iterator over :class:`Step`; its ``result`` is the :class:`Generation` when it is over.
         """
         if _is_batch(prompt):
             raise _core.UsageError("prompt: got several, expected one; generate() answers them in a batch")
-        return Run(self, self.prompt_ids(prompt, chat), _settings(sampler, settings), record=record, layers=layers, heads=heads,
+        return Run(self, self.prompt_ids(prompt, chat, date), _settings(sampler, settings), record=record, layers=layers, heads=heads,
                    masses=masses, change=change, hooks=hooks)
 
     def hook_names(self) -> list[str]:
         """All names that ``record`` and ``hooks`` of :meth:`run` know, in the order of the pass."""
         return hook_names(self._config["layers"])
 
-    def trace(self, prompt: str, *, chat: bool | None = None, record: Sequence[str] | None = None, record_steps: str | None = None,
-              layers: str | None = None, per_head: bool | None = None, **settings: Any) -> Trace:
+    def trace(self, prompt: str, *, chat: bool | None = None, date: str | None = None, record: str | Sequence[str] | None = None,
+              record_steps: str | None = None, layers: str | Iterable[int] | None = None, per_head: bool | None = None,
+              implicit: str | None = None, **settings: Any) -> Trace:
         """Generates from a text and records it as a trace (docs/trace.md).
 
         Args:
             prompt: Plain text; :func:`trace` records datasets.
-            record: Some of received, flow, answer, qk, keys, experts; None: the first four.
+            chat, date: See :meth:`prompt_ids`.
+            record: Some of received, flow, answer, qk, keys, experts, as a list or "received,qk"; None: the first four.
             record_steps: "all", "every:4", or "0,3,7".
-            layers: "all", or "0,4-7".
+            layers: "all", "0,4-7", or numbers.
             per_head: Whether received attention is kept head by head at every step.
+            implicit: What stands for attention in state space layers: "energy" or "magnitude" (docs/ssd.md).
             **settings: See :meth:`generate`.
         """
         from .traces import Trace
-        wanted = {"record": record, "record_steps": record_steps, "layers": layers, "per_head": per_head}
+        if isinstance(record, str):
+            record = record.split(",")
+        if not isinstance(layers, str) and layers is not None:
+            layers = ",".join(map(str, given.numbers(layers, "layers")))
+        wanted = {"record": record, "record_steps": record_steps, "layers": layers, "per_head": per_head, "implicit": implicit}
         chat = None if chat is None else given.flag(chat, "chat")
-        return Trace(_core.trace_prompt(self._core, given.text(prompt, "prompt"), chat, settings, wanted))
+        day = _DATE if date is None else given.text(date, "date")
+        return Trace(_core.trace_prompt(self._core, given.text(prompt, "prompt"), chat, day, settings, wanted))
 
     def _generation(self, made: dict[str, Any]) -> Generation:
         text = self._core.answer_text(made["tokens"][made["prompt_length"]:]) if self._core.has_tokenizer() else None

@@ -207,9 +207,12 @@ py::array encode_text(const Engine& engine, const std::string& text, bool specia
 }
 
 // As the command's --prompt: in the chat template where the model has one, unless told otherwise.
-py::array encode_as_prompt(const Engine& engine, const std::string& text, std::optional<bool> chat) {
+py::array encode_as_prompt(const Engine& engine, const std::string& text, std::optional<bool> chat,
+                           const std::string& date) {
   const Chat wanted = !chat ? Chat::kAuto : *chat ? Chat::kOn : Chat::kOff;
-  std::vector<TokenId> ids = engine.loaded->encode(text, wanted);
+  std::vector<TokenId> ids =
+      encode_prompt(engine.loaded->tokenizer(),
+                    choose_chat_template(engine.loaded->directory(), wanted, parse_date(date)), text);
   const Index size = std::ssize(ids);
   return to_array(std::move(ids), {size});
 }
@@ -221,7 +224,7 @@ void add_text(py::class_<Engine, std::shared_ptr<Engine>>& model) {
              return choose_chat_template(e.loaded->directory(), Chat::kAuto).has_value();
            })
       .def("encode", encode_text, py::arg("text"), py::arg("special"))
-      .def("encode_prompt", encode_as_prompt, py::arg("text"), py::arg("chat"))
+      .def("encode_prompt", encode_as_prompt, py::arg("text"), py::arg("chat"), py::arg("date"))
       .def("render_chat", render_chat, py::arg("messages"), py::arg("add_generation_prompt"), py::arg("date"))
       .def(
           "decode",

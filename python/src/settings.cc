@@ -154,8 +154,11 @@ RecordSettings record_from(const py::dict& given, Index layers) {
       record.layers = parse_layers(value_from<std::string>(name, value), layers);
     } else if (name == "per_head") {
       record.heads = value_from<bool>(name, value) ? HeadDetail::kPerHead : HeadDetail::kAveraged;
+    } else if (name == "implicit") {
+      record.implicit = parse_implicit(value_from<std::string>(name, value));
     } else {
-      fail_usage("{} is no setting of a trace, expected record, record_steps, layers or per_head", name);
+      fail_usage("{} is no setting of a trace, expected record, record_steps, layers, per_head or implicit",
+                 name);
     }
   }
   return record;

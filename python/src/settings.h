@@ -12,7 +12,7 @@ namespace buoy::python {
 // without effect on this model.
 SamplerSettings sampler_from(const pybind11::dict& given, const ModelConfig& config);
 
-// What a trace records: record (a list), record_steps, layers, per_head. Throws UsageError.
+// What a trace records: record (a list), record_steps, layers, per_head, implicit. Throws UsageError.
 RecordSettings record_from(const pybind11::dict& given, Index layers);
 
 }  // namespace buoy::python

@@ -196,11 +196,12 @@ py::bytes render(const DrawnFigure& drawn, const std::string& format) {
 }
 
 SharedTrace trace_prompt(Engine& engine, const std::string& text, std::optional<bool> chat,
-                         const py::dict& settings, const py::dict& record) {
+                         const std::string& date, const py::dict& settings, const py::dict& record) {
   const LoadedModel& model = *engine.loaded;
   if (text.empty()) fail_usage("prompt is empty");
   const SamplerSettings sampler = sampler_from(settings, model.config());
   const RecordSettings wanted = record_from(record, model.config().L);
+  const std::string day = parse_date(date);
   const Chat mode = !chat ? Chat::kAuto : *chat ? Chat::kOn : Chat::kOff;
   const py::gil_scoped_release no_gil;
   const InUse in_use(engine);
@@ -211,7 +212,7 @@ SharedTrace trace_prompt(Engine& engine, const std::string& text, std::optional<
     return false;
   };
   const TraceExample example =
-      plain_example(model.tokenizer(), text, choose_chat_template(model.directory(), mode));
+      plain_example(model.tokenizer(), text, choose_chat_template(model.directory(), mode, day));
   return share(std::move(trace_batch(source, {&example, 1}, 0)[0].trace));
 }
 
@@ -273,7 +274,7 @@ void add_traces(py::module_& module) {
       },
       py::arg("path"));
   module.def("trace_prompt", trace_prompt, py::arg("model"), py::arg("prompt"), py::arg("chat"),
-             py::arg("settings"), py::arg("record"));
+             py::arg("date"), py::arg("settings"), py::arg("record"));
   module.def("analyses", [] {
     py::dict made;
     for (const Analysis& one : analyses()) made[std::string(one.name).c_str()] = std::string(one.explanation);
