@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import html
 import pathlib
+from typing import Any
 
 from . import _core
 
@@ -59,6 +60,9 @@ class Figure:
             path.write_bytes(self._drawn.render(kind))
         else:
             raise _core.UsageError(f"{path}: cannot be written as {kind!r}, expected svg or csv")
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy has no engine's drawing: it can be written as .svg and .csv
+        return Figure, (self.svg, self.caption, self.csv)
 
     def __repr__(self) -> str:
         return f"<buoy.Figure: {self.caption or 'no caption'}>"

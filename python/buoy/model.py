@@ -110,14 +110,29 @@ class Tokenizer:
     def __len__(self) -> int:
         return self._core.vocab_size()
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("bos_id", "eos_id", "mask_id", "pad_id"):
-            return self._core.special_ids()[name]
-        raise AttributeError(f"Tokenizer has no attribute {name!r}")
+    @property
+    def bos_id(self) -> int | None:
+        """Of the token that begins a text; None where there is none, as below."""
+        return self._core.special_ids()["bos_id"]
+
+    @property
+    def eos_id(self) -> int | None:
+        """Of the token that ends one; ``Model.config["eos_ids"]`` are all that end a generation."""
+        return self._core.special_ids()["eos_id"]
+
+    @property
+    def mask_id(self) -> int | None:
+        """Of the token that stands for what is not written yet."""
+        return self._core.special_ids()["mask_id"]
+
+    @property
+    def pad_id(self) -> int | None:
+        """Of the token that fills up batches."""
+        return self._core.special_ids()["pad_id"]
 
 
 class Model:
-    """A model ready to use. Made by :func:`load`.
+    """A model ready to use. Made by :func:`load`; another process loads it again.
 
     One thread computes at a time; others wait for it. A process that was forked after a model computed cannot compute.
     """
@@ -150,7 +165,7 @@ class Model:
 
     @property
     def config(self) -> dict[str, Any]:
-        """family, writing, sampler, mask, layers, heads, key_heads, head_size, width, mlp_width, vocabulary, context, mask_id, eos_ids."""
+        """family, family_key (what ``family`` of :func:`load` takes), writing, sampler, mask, layers, heads, key_heads, head_size, width, mlp_width, vocabulary, context, mask_id, eos_ids."""
         return dict(self._config)
 
     @property
@@ -159,6 +174,15 @@ class Model:
         if not self._core.has_tokenizer():
             raise _core.Error(f"{self.directory}: has no tokenizer files")
         return Tokenizer(self._core)
+
+    def __copy__(self) -> Model:
+        return self  # nothing of it changes
+
+    def __deepcopy__(self, memo: Any) -> Model:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a model cannot be stored; load {self.directory!r} where it is wanted")
 
     def __repr__(self) -> str:
         return f"<buoy.Model {self.name}: {self._config['family']}, {self._config['layers']} layers, on {self.device}>"
@@ -308,6 +332,8 @@ def _messages(messages: Any) -> str:
 
 
 def _settings(sampler: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    if sampler is not None and not isinstance(sampler, Mapping):
+        raise TypeError(f"sampler is {given.short(sampler)}, expected settings by name, as in {{\"steps\": 8}}")
     return {**(sampler or {}), **settings}
 
 

@@ -125,6 +125,7 @@ class Run(Iterator[Step]):
         core, plan = model._core, self._plan
         before = None if change is None else _before(change)
         after = None if not hooks else _after(hooks, plan)
+        ids = core.checked(ids)
         self._compute = lambda: core.run([ids], settings, plan.watch, before, after, exchange.deliver, exchange.stop)
 
     def __iter__(self) -> Run:
@@ -154,6 +155,9 @@ class Run(Iterator[Step]):
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:  # of copies, the first that goes would end the generation
+        raise TypeError("a run cannot be copied or stored; its steps can")
 
     def __del__(self) -> None:
         exchange = getattr(self, "_exchange", None)

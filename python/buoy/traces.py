@@ -5,6 +5,7 @@ import glob
 import html
 import os
 import pathlib
+import tempfile
 from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -129,8 +130,21 @@ class Trace(Mapping[str, Array]):
         return f"<p><b>{html.escape(header['model'])}</b>, {self['tokens'].size} tokens, {self['steps'].size} steps: " \
                f"{html.escape(header['output'])}</p>{self.figure()._repr_svg_()}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.npz")
+            self.save(path)
+            return _restored, (pathlib.Path(path).read_bytes(),)
+
     def __repr__(self) -> str:
         return f"<buoy.Trace of {self.header['model']}: {self['tokens'].size} tokens, {self['steps'].size} steps>"
+
+
+def _restored(file: bytes) -> Trace:
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "trace.npz"
+        path.write_bytes(file)
+        return read_trace(path)
 
 
 def read_trace(path: str | os.PathLike[str]) -> Trace:

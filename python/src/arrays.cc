@@ -30,7 +30,7 @@ py::array as_array(py::handle given, const std::string& what) {
 }  // namespace
 
 std::vector<TokenId> ids_from(py::handle given, const std::string& what) {
-  if (py::isinstance<py::str>(given) || py::isinstance<py::bytes>(given))
+  if (py::isinstance<py::str>(given) || py::isinstance<py::bytes>(given) || PyByteArray_Check(given.ptr()))
     fail_usage("{}: got text, expected token ids", what);
   const py::array array = as_array(given, what);
   const char kind = array.dtype().kind();

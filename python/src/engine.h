@@ -15,8 +15,8 @@ namespace buoy::python {
 // is refused instead of waiting for itself.
 class Turn {
  public:
-  // Throws Error on the thread that has it, and what Python's signal handlers raise while it waits: Ctrl-C ends
-  // the waiting.
+  // Throws Error on the thread that has it, and what Python's signal handlers raise while it waits: Ctrl-C
+  // ends the waiting.
   void take();
   void leave();
   bool is_here() const;  // whether this thread has it

@@ -51,6 +51,7 @@ py::dict describe_config(const Engine& engine) {
   const ModelConfig& c = engine.loaded->config();
   py::dict made;
   made["family"] = std::string(c.family->name);
+  made["family_key"] = std::string(c.family->key);
   made["writing"] = std::string(name_of(c.family->writing));
   made["sampler"] = std::string(name_of(c.family->sampler));
   made["mask"] = name_of(c.mask);
@@ -129,6 +130,15 @@ std::vector<std::vector<TokenId>> prompts_from(const py::list& given, const Mode
   return prompts;
 }
 
+// A prompt that generate() takes, as it will be read: later changes of what was given make no difference.
+py::array checked_prompt(const Engine& engine, py::handle given) {
+  py::list one;
+  one.append(given);
+  std::vector<TokenId> ids = std::move(prompts_from(one, engine.loaded->config())[0]);
+  const Index size = std::ssize(ids);
+  return to_array(std::move(ids), {size});
+}
+
 py::list generate_batch(Engine& engine, const py::list& given, const py::dict& settings) {
   const ModelConfig& c = engine.loaded->config();
   const SamplerSettings sampler = sampler_from(settings, c);
@@ -192,16 +202,24 @@ py::dict run_watched(Engine& engine, const py::list& given, const py::dict& sett
   return to_dict(generations[0]);
 }
 
+// Runs what needs nothing of Python, so that other threads go on.
+auto without_gil(const auto& body) {
+  const py::gil_scoped_release no_gil;
+  return body();
+}
+
 std::string render_chat(const Engine& engine, const std::string& messages, bool add_generation_prompt,
                         const std::string& date) {
+  const py::gil_scoped_release no_gil;
   const auto found = choose_chat_template(engine.loaded->directory(), Chat::kOn, parse_date(date));
   return found->render(Json::parse(messages),
                        add_generation_prompt ? GenerationPrompt::kAdd : GenerationPrompt::kOmit);
 }
 
 py::array encode_text(const Engine& engine, const std::string& text, bool special) {
-  std::vector<TokenId> ids =
-      engine.loaded->tokenizer().encode(text, special ? SpecialTokens::kAdd : SpecialTokens::kNone);
+  std::vector<TokenId> ids = without_gil([&] {
+    return engine.loaded->tokenizer().encode(text, special ? SpecialTokens::kAdd : SpecialTokens::kNone);
+  });
   const Index size = std::ssize(ids);
   return to_array(std::move(ids), {size});
 }
@@ -210,9 +228,11 @@ py::array encode_text(const Engine& engine, const std::string& text, bool specia
 py::array encode_as_prompt(const Engine& engine, const std::string& text, std::optional<bool> chat,
                            const std::string& date) {
   const Chat wanted = !chat ? Chat::kAuto : *chat ? Chat::kOn : Chat::kOff;
-  std::vector<TokenId> ids =
-      encode_prompt(engine.loaded->tokenizer(),
-                    choose_chat_template(engine.loaded->directory(), wanted, parse_date(date)), text);
+  std::vector<TokenId> ids = without_gil([&] {
+    const LoadedModel& model = *engine.loaded;
+    return encode_prompt(model.tokenizer(), choose_chat_template(model.directory(), wanted, parse_date(date)),
+                         text);
+  });
   const Index size = std::ssize(ids);
   return to_array(std::move(ids), {size});
 }
@@ -229,20 +249,27 @@ void add_text(py::class_<Engine, std::shared_ptr<Engine>>& model) {
       .def(
           "decode",
           [](const Engine& e, py::handle ids, bool skip) {
-            return e.loaded->tokenizer().decode(ids_from(ids, "ids"),
-                                                skip ? SkipSpecial::kSkip : SkipSpecial::kKeep);
+            const std::vector<TokenId> given = ids_from(ids, "ids");
+            const py::gil_scoped_release no_gil;
+            return e.loaded->tokenizer().decode(given, skip ? SkipSpecial::kSkip : SkipSpecial::kKeep);
           },
           py::arg("ids"), py::arg("skip_special"))
       .def(
           "answer_text",
-          [](const Engine& e, py::handle ids) { return e.loaded->decode(ids_from(ids, "ids")); },
+          [](const Engine& e, py::handle ids) {
+            const std::vector<TokenId> given = ids_from(ids, "ids");
+            const py::gil_scoped_release no_gil;
+            return e.loaded->decode(given);
+          },
           py::arg("ids"))
       .def(
           "token_texts",
           [](const Engine& e, py::handle given) {
+            const std::vector<TokenId> ids = ids_from(given, "ids");
+            const py::gil_scoped_release no_gil;
             std::vector<std::string> texts;
             const Tokenizer& tokenizer = e.loaded->tokenizer();
-            for (const TokenId id : ids_from(given, "ids"))
+            for (const TokenId id : ids)
               texts.push_back(tokenizer.contains(id) ? tokenizer.token_text(id) : "\xEF\xBF\xBD");
             return texts;
           },
@@ -288,6 +315,7 @@ void add_model(py::module_& module) {
             return forward(e, ids, {.attentions = attentions, .hidden = hidden});
           },
           py::arg("ids"), py::arg("attentions"), py::arg("hidden"))
+      .def("checked", checked_prompt, py::arg("prompt"))
       .def("generate", generate_batch, py::arg("prompts"), py::arg("settings"))
       .def(
           "run",

@@ -152,6 +152,7 @@ struct DrawnFigure {
 // The figures that a study draws of one analysis, of this trace alone.
 std::vector<DrawnFigure> draw_trace(const Trace& trace, const std::string& analysis,
                                     const AnchorOptions& anchors) {
+  const py::gil_scoped_release no_gil;
   StudyResult result;
   result.options.analysis.anchors = anchors;
   result.options.analyses = analyses_from({analysis});
@@ -249,9 +250,15 @@ void add_traces(py::module_& module) {
              settings.recorded.emplace_back(trace.header.model + "-" + trace.header.sample, trace);
              return standalone_page(settings);
            })
-      .def("uniform", [](const Trace& trace) { return share(null_trace(trace)); })
-      .def("frozen", [](const Trace& trace) { return share(frozen_trace(trace)); })
-      .def("recency", [](const Trace& trace) { return share(recency_trace(trace)); })
+      .def(
+          "uniform", [](const Trace& trace) { return share(null_trace(trace)); },
+          py::call_guard<py::gil_scoped_release>())
+      .def(
+          "frozen", [](const Trace& trace) { return share(frozen_trace(trace)); },
+          py::call_guard<py::gil_scoped_release>())
+      .def(
+          "recency", [](const Trace& trace) { return share(recency_trace(trace)); },
+          py::call_guard<py::gil_scoped_release>())
       .def(
           "measure",
           [](const Trace& trace, const std::vector<std::string>& only, const std::string& rule,

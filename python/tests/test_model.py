@@ -1,6 +1,8 @@
 """Loading, passes, generation and text, against the goldens of other implementations and against the command line."""
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -129,7 +131,68 @@ class Generating(unittest.TestCase):
             self.assertNotIn("is no setting", str(caught.exception))
 
 
+class Copies(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = buoy.load("mini-mdm")
+
+    def test_of_what_was_made_are_equal(self):
+        made = self.model.generate(PROMPT, gen_length=2)
+        trace = self.model.trace(PROMPT, gen_length=2, steps=1)
+        step = next(self.model.run(PROMPT, gen_length=2, record=["rows", "pattern"]))
+        for copied in (lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy, copy.copy):
+            np.testing.assert_array_equal(copied(made).tokens, made.tokens)
+            again = copied(trace)
+            self.assertEqual((again.header, again.texts, again.regions, sorted(again)), (trace.header, trace.texts, trace.regions, sorted(trace)))
+            for name in trace:
+                np.testing.assert_array_equal(again[name], trace[name], name)
+            np.testing.assert_array_equal(copied(step)["blocks.3.attn.hook_pattern"], step.pattern[3])
+            self.assertEqual((copied(step).layers, copied(trace.figure()).svg), (step.layers, trace.figure().svg))
+            self.assertEqual(copied(trace.show()).html, trace.show().html)
+
+    def test_of_a_model_are_the_model_and_cannot_be_stored(self):
+        self.assertIs(copy.copy(self.model), self.model)
+        self.assertIs(copy.deepcopy({"a": self.model})["a"], self.model)
+        with self.assertRaisesRegex(TypeError, "a model cannot be stored; load '.*mini-mdm' where it is wanted"):
+            pickle.dumps(self.model)
+
+    def test_of_a_run_are_refused(self):
+        with self.model.run(PROMPT, gen_length=2) as run:
+            for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaisesRegex(TypeError, "a run cannot be copied or stored"):
+                    copied(run)
+            self.assertEqual(len(list(run)), 2)
+
+    def test_of_ids_are_made_when_a_run_is(self):
+        ids = np.array([5, 6, 7])
+        run = self.model.run(ids, gen_length=2)
+        ids[:] = 9
+        self.assertEqual(list(next(run).tokens_before[:3]), [5, 6, 7])
+        for given, line in ((iter([5]), "prompt: got shape"), ([-1], "is no token id"), ([10**6], "outside the vocabulary"), ([], "prompt is empty"), (b"a", "prompt")):
+            with self.assertRaisesRegex(buoy.UsageError, line):
+                self.model.run(given, gen_length=2)
+
+
 class Text(unittest.TestCase):
+    def test_has_special_tokens_where_the_model_has_them(self):
+        for name, mask in (("mini-mdm", 2), ("mini-arm", None)):
+            model = buoy.load(name)
+            tokenizer = model.tokenizer
+            self.assertEqual((tokenizer.bos_id, tokenizer.eos_id, tokenizer.mask_id, tokenizer.pad_id), (0, 1, mask, 3))
+            self.assertEqual((model.config["mask_id"], model.config["eos_ids"]), (mask, [1]))
+            self.assertEqual(list(tokenizer.encode(tokenizer.decode([0, 1, 3]), add_special_tokens=False)), [0, 1, 3])
+            self.assertEqual(tokenizer.decode([1, 50], skip_special_tokens=True), tokenizer.decode([50]))
+            self.assertIn("eos_id", dir(tokenizer))
+            self.assertEqual(buoy.load(model.directory, family=model.config["family_key"]).config, model.config)
+
+    def test_of_ids_that_there_are_not_is_refused(self):
+        tokenizer = buoy.load("mini-mdm").tokenizer
+        for ids, line in (([-1], "-1 at 0 is no token id"), ([10**6], "outside the vocabulary of 2048"), ([2**40], "is no token id"), ([1.0], "got float64"), (5, "got shape"),
+                          ([[1]], "expected one dimension"), (bytearray(b"a"), "got text")):
+            with self.subTest(ids), self.assertRaisesRegex(buoy.Error, line):
+                tokenizer.decode(ids)
+        self.assertEqual(tokenizer.tokens([10**6]), ["\ufffd"])
+
     def test_goes_to_ids_and_back(self):
         tokenizer = buoy.load("mini-mdm").tokenizer
         ids = tokenizer.encode(PROMPT, add_special_tokens=False)
