@@ -322,8 +322,9 @@ TEST(Layers, AreTheirPartsOneAfterTheOther) {
   std::vector<Index> positions;
   for (Index t = 0; t < T; ++t) positions.push_back(t * 7 % 11);
   const HostWeight head(random_floats(D, 9), {D}, DType::kF32);
-  for (const auto& [rotated, scaled] : {std::pair{true, false}, {false, false}, {true, true}}) {
-    const auto run_layer = [&, rotated = rotated, scaled = scaled](Backend& b, bool fused) {
+  for (const auto& kind : {std::pair{true, false}, {false, false}, {true, true}}) {
+    const bool rotated = kind.first, scaled = kind.second;
+    const auto run_layer = [&](Backend& b, bool fused) {
       const Norm rms = RmsNorm{b.make_vector(norm.view), 1e-5f};
       const FeedForward mlp = SwigluMlp{b.make_linear({{up.view}}, {}), b.make_linear({{down.view}}, {})};
       const auto projection = b.make_linear({{in.view}}, {}), output = b.make_linear({{back.view}}, {});

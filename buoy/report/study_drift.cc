@@ -47,8 +47,8 @@ struct TemporalPanel {
     for (const auto& [weight, column] : order) {
       if (std::ssize(panel.labels) == kLabels) break;
       const std::string text = mostly_mask(trace, column) ? "[mask]" : token_label(trace, column);
-      const auto is_twin = [&, column = column](const ColumnLabel& other) {
-        return other.text == text && std::abs(other.column - column) < kNeighbours;
+      const auto is_twin = [&, place = column](const ColumnLabel& other) {
+        return other.text == text && std::abs(other.column - place) < kNeighbours;
       };
       if (std::ranges::any_of(panel.labels, is_twin)) continue;
       panel.labels.push_back({.column = column, .text = text, .weight = -weight});

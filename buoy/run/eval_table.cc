@@ -145,7 +145,7 @@ std::vector<ItemGain> contrast_of(const std::vector<GainOf>& masked, const std::
     for (int s = 0; s < 3; ++s) total.value[s] += weight * gain.value[s];
   };
   for (const auto& [key, first] : masked.front()) {
-    const auto has_it = [&key = key](const GainOf& gains) { return gains.contains(key); };
+    const auto has_it = [&item = key](const GainOf& gains) { return gains.contains(item); };
     if (!std::ranges::all_of(masked, has_it) || !std::ranges::all_of(others, has_it)) continue;
     ItemGain total{.column = first.column, .question = first.question};
     for (const GainOf& gains : masked) add(total, gains.at(key), 1 / static_cast<double>(masked.size()));
