@@ -30,18 +30,22 @@ bool any_stale(const DocumentLedger& ledger, const Event& question, const std::v
                              [&](const QaPassage& p) { return is_stale(standing_of(ledger, question, p)); });
 }
 
+void remove_collection(const fs::path& path) {
+  std::error_code ignored;
+  for (const char* end : {"", "-wal", "-shm", "-journal"}) fs::remove(path.string() + end, ignored);
+}
+
 // A collection that is there only while a stream is played into it.
 class PlayedCollection {
  public:
   explicit PlayedCollection(fs::path path) : path_(std::move(path)) {
-    remove_files();
     collection_.emplace(path_, DatabaseAccess::kCreate);
   }
   PlayedCollection(const PlayedCollection&) = delete;
   PlayedCollection& operator=(const PlayedCollection&) = delete;
   ~PlayedCollection() {
     collection_.reset();
-    remove_files();
+    remove_collection(path_);
   }
 
   const DocumentLedger& ledger() const { return ledger_; }
@@ -98,11 +102,6 @@ class PlayedCollection {
     if (!added.empty()) collection_->add(added);
   }
 
-  void remove_files() const {
-    std::error_code ignored;
-    for (const char* end : {"", "-wal", "-shm", "-journal"}) fs::remove(path_.string() + end, ignored);
-  }
-
   fs::path path_;
   std::optional<Collection> collection_;
   DocumentLedger ledger_;
@@ -157,10 +156,12 @@ bool is_stale(const ReplayPassage& passage) {
 
 ReplayPassages retrieve_stream(RunStore& store, const ReplayConditions& conditions,
                                std::span<const Event> events, RunObserver& observer) {
+  const fs::path place = store.path().parent_path() / "replay-collection.db";
+  remove_collection(place);  // of a run that was killed, perhaps after all was found
   Stored stored = stored_passages(store, conditions, events);
   if (stored.lacking.empty()) return std::move(stored.passages);
   observer.begin("searching", stored.questions);
-  PlayedCollection played(store.path().parent_path() / "replay-collection.db");
+  PlayedCollection played(place);
   std::vector<RunInput> found;
   const auto keep = [&](const std::string& condition, const Event& question, auto wanted) {
     if (stored.passages.contains({condition, question.id})) return;

@@ -127,8 +127,10 @@ TEST(Replay, StoppedAnywhereItEndsTheSame) {
     EXPECT_THROW(run_replay(*ranks, broken, observer), Cancelled) << asked;
     EXPECT_FALSE(fs::exists(directory / "broken/replay-collection.db"));
   }
+  std::ofstream(directory / "broken/replay-collection.db") << "of a run that was killed when it had searched";
   StopAfter observer(1'000'000);
   const auto made = run_replay(*ranks, broken, observer);
+  EXPECT_FALSE(fs::exists(directory / "broken/replay-collection.db"));
   EXPECT_EQ(replay_csv(made->table), expected);
   EXPECT_EQ(samples_in(directory / "broken"), samples_in(directory / "whole"));
   ASSERT_FALSE(observer.notes.empty());
