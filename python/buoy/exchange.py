@@ -5,6 +5,7 @@ import atexit
 import os
 import queue
 import threading
+import time
 import weakref
 from typing import Any, Callable
 
@@ -59,6 +60,8 @@ class Exchange:
         if not self.busy.acquire(blocking=False):
             raise _core.Error("the run is computing a step: neither its callbacks, nor a signal handler, nor another thread can ask for one meanwhile")
         try:
+            if _ending:
+                _sleep_or_raise()
             if self.model.computes_here():
                 raise _core.Error("the model is computing: a callback cannot use the model that calls it")
             try:
@@ -75,14 +78,19 @@ class Exchange:
         finally:
             self.busy.release()
 
+    def end(self) -> None:
+        """Asks the generation to end."""
+        self.closed = True
+        if self.process == os.getpid():
+            self.stop.ask()
+            self.asked.put(None)
+
     def close(self) -> None:
         """Ends the generation. Waits until it is over, except where it could not be before this returns."""
-        self.closed = True
+        self.end()
         thread = self.thread
         if self.process != os.getpid():
             return
-        self.stop.ask()
-        self.asked.put(None)
         # Whoever computes with the model, and the thread itself, goes on first; the thread then ends by itself.
         if thread is None or thread.ident == threading.get_ident() or self.model.computes_here():
             return
@@ -92,10 +100,22 @@ class Exchange:
 
 
 _open: weakref.WeakSet[Exchange] = weakref.WeakSet()
+_ending = False
+
+
+def _sleep_or_raise() -> None:
+    """What threads that nobody waited for want at the interpreter's end is not worth a traceback."""
+    while threading.current_thread() is not threading.main_thread():
+        time.sleep(3600)
+    raise _core.Cancelled("the interpreter ends, and no run goes on after it")
 
 
 @atexit.register
-def _close_all() -> None:
-    """A thread that waits inside the engine must not see the interpreter go."""
+def _end_all() -> None:
+    """No thread must want something of the interpreter when it is gone: all of them stop, or sleep until the process ends."""
+    global _ending
+    _ending = True
+    _core.stop_work()
     for exchange in list(_open):
-        exchange.close()
+        exchange.end()
+    _core.wait_for_work()

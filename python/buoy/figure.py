@@ -53,9 +53,9 @@ class Figure:
         path = pathlib.Path(path)
         kind = path.suffix[1:]
         if kind == "csv":
-            path.write_text(self.csv)
+            path.write_text(self.csv, encoding="utf-8")
         elif kind == "svg":
-            path.write_text(self.svg)
+            path.write_text(self.svg, encoding="utf-8")
         elif self._drawn is not None:
             path.write_bytes(self._drawn.render(kind))
         else:

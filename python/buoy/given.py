@@ -21,7 +21,10 @@ def text(value: Any, what: str) -> str:
 
 def path(value: Any, what: str) -> str:
     """A text or a path, as text."""
-    return text(os.fspath(value) if isinstance(value, os.PathLike) else value, what)
+    found = text(os.fspath(value) if isinstance(value, os.PathLike) else value, what)
+    if "\0" in found:
+        raise _core.UsageError(f"{what} holds a zero byte")
+    return found
 
 
 def whole(value: Any, what: str) -> int:

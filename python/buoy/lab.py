@@ -12,6 +12,8 @@ import pathlib
 import tempfile
 from typing import Any, Iterable
 
+import numpy as np
+
 from . import _core, given, process
 from .figure import Figure
 from .model import Model
@@ -46,14 +48,14 @@ def _arguments(path: tuple[str, ...], places: Iterable[Any], options: dict[str, 
         option = known.get(name)
         if option is None:
             raise _core.UsageError(f"{' '.join(path)} has no option {name}, expected some of {', '.join(sorted(known))}")
-        if value is None or value is False:
+        if value is None:
             continue
         if not option["argument"]:
-            if value is not True:
-                raise _core.UsageError(f"{name} is {value!r}, expected True or False")
-            words.append(option["name"])
+            if not isinstance(value, (bool, np.bool_)):
+                raise _core.UsageError(f"{name} is {given.short(value)}, expected True or False")
+            words += [option["name"]] if value else []
             continue
-        for one in value if isinstance(value, (list, tuple)) else [value]:
+        for one in value if isinstance(value, (list, tuple, range, np.ndarray)) else [value]:
             words.append(f"{option['name']}={_word(name, one)}")
     last = [_word("argument", one) for one in places]
     return words + (["--", *last] if any(one.startswith("-") for one in last) else last)
@@ -67,9 +69,9 @@ def _families(models: Any, several: bool) -> list[str]:
 
 
 def _word(name: str, value: Any) -> str:
-    value = value.directory if isinstance(value, Model) else value
+    value = value.directory if isinstance(value, Model) else value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or not isinstance(value, (str, int, float, os.PathLike)):
-        raise _core.UsageError(f"{name} is {value!r}, expected text or a number")
+        raise _core.UsageError(f"{name} is {given.short(value)}, expected text or a number")
     word = str(os.fspath(value)) if isinstance(value, os.PathLike) else str(value)
     if "\0" in word:
         raise _core.UsageError(f"{name} holds a zero byte")
@@ -117,7 +119,7 @@ class Result:
         path = self.path / f"{name}.csv"
         if not path.exists():
             raise _core.Error(f"{self.path}: has no table {name!r}, expected one of {', '.join(self.tables)}")
-        return read_csv(path.read_text())
+        return read_csv(path.read_text(encoding="utf-8"))
 
     @property
     def figures(self) -> dict[str, Figure]:
@@ -125,7 +127,8 @@ class Result:
         made = {}
         for path in sorted((self.path / "figures").glob("*.svg")):
             numbers = path.with_suffix(".csv")
-            made[path.stem] = Figure(path.read_text(), path.stem.replace("_", " "), numbers.read_text() if numbers.exists() else "")
+            csv = numbers.read_text(encoding="utf-8") if numbers.exists() else ""
+            made[path.stem] = Figure(path.read_text(encoding="utf-8"), path.stem.replace("_", " "), csv)
         return made
 
     def json(self, name: str) -> Any:
@@ -133,7 +136,7 @@ class Result:
         path = self.path / f"{name}.json"
         if not path.exists():
             raise _core.Error(f"{self.path}: has no {name}.json, expected one of {', '.join(sorted(one.stem for one in self.path.glob('*.json')))}")
-        return json.loads(path.read_text())
+        return json.loads(path.read_text(encoding="utf-8"))
 
     @property
     def page(self) -> pathlib.Path:
@@ -145,6 +148,7 @@ class Result:
 
 
 def _to_folder(verb: str, output: Any, arguments: Iterable[Any], quiet: bool, options: dict[str, Any]) -> Result:
+    output = given.path(output, "output")
     text = process.run(_arguments((verb,), arguments, {**options, "output": output}), quiet)
     lines = text.strip().splitlines()
     # --new may have begun beside the folder that was asked for: the last line says where.
@@ -196,7 +200,11 @@ def audit(output: Any, *, quiet: bool = False, **options: Any) -> Result:
 
 
 def _listed(one_or_more: Any) -> list[Any]:
-    return [one_or_more] if isinstance(one_or_more, (str, os.PathLike)) else list(one_or_more)
+    if isinstance(one_or_more, (str, os.PathLike, Trace)):
+        return [one_or_more]
+    if not isinstance(one_or_more, Iterable):
+        raise TypeError(f"got {given.short(one_or_more)}, expected one or a list")
+    return list(one_or_more)
 
 
 def study(output: Any, *, quiet: bool = False, **options: Any) -> Result:
@@ -214,7 +222,7 @@ def analyze(traces: Any, output: Any = None, *, quiet: bool = False, **options: 
         traces: :class:`Trace` objects of one model, paths, or directories of them; one or a list.
         output: The folder; None: one that is there until the process ends.
     """
-    every = [traces] if isinstance(traces, (Trace, str, os.PathLike)) else list(traces)
+    every = _listed(traces)
     own = process.temporary_folder() if output is None else None
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -237,12 +245,14 @@ def trace(output: Any, *, quiet: bool = False, **options: Any) -> list[Trace]:
 
         buoy.trace("traces", data="data/micro_test.jsonl", limit=5, steps=16)
     """
+    output = given.path(output, "output")
     process.run(_arguments(("trace",), (), {**options, "output": output}), quiet)
     return [read_trace(output)] if os.path.isfile(output) else read_traces(output)
 
 
 def shuffle(model: Any, output: Any, *, quiet: bool = True, **options: Any) -> pathlib.Path:
     """Writes a checkpoint's shuffled twin: ``buoy shuffle``. Returns where it is."""
+    output = given.path(output, "output")
     process.run(_arguments(("shuffle",), (), {**options, "model": model, "output": output}), quiet)
     return pathlib.Path(output)
 

@@ -199,7 +199,7 @@ class Model:
         day = _DATE if date is None else given.text(date, "date")
         if isinstance(prompt, str):
             return self._core.encode_prompt(given.text(prompt, "prompt"), chat, day)
-        if not isinstance(prompt, (bytes, bytearray)) and hasattr(prompt, "__len__") and len(prompt) and isinstance(prompt[0], Mapping):
+        if isinstance(prompt, (list, tuple)) and prompt and isinstance(prompt[0], Mapping):
             return self._core.encode(self._core.render_chat(_messages(prompt), True, day), False)
         if chat is not None:
             raise _core.UsageError("chat has no effect on token ids")

@@ -33,10 +33,14 @@ def run(words: list[str], quiet: bool) -> str:
     printed_to, said_to, remarks = child.stdout, child.stderr, list[str]()
 
     def listen() -> None:
+        held = ""  # the last line may be what the work failed of: that is raised, not said
         for line in said_to:
             remarks.append(line.rstrip("\n"))
-            if not quiet and not line.startswith(_WARNING) and child.poll() is None:
-                print(line, end="", file=sys.stderr, flush=True)
+            if not quiet and not line.startswith(_WARNING):
+                print(held, end="", file=sys.stderr, flush=True)
+                held = line
+        if held and child.wait() == 0:
+            print(held, end="", file=sys.stderr, flush=True)
 
     listener = threading.Thread(target=listen, daemon=True)
     try:

@@ -39,6 +39,8 @@ class Trace(Mapping[str, Array]):
         self._sequence = core.sequence()
 
     def __getitem__(self, name: str) -> Array:
+        if name not in self._arrays:
+            raise KeyError(f"{name!r} was not recorded; recorded: {', '.join(self._arrays)}")
         return self._arrays[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -123,7 +125,7 @@ class Trace(Mapping[str, Array]):
 
     def explore(self, height: int = 900) -> Page:
         """The explorer's page of this run, with everything that was recorded: shown in a notebook, or saved as one file."""
-        return Page(self._core.page(), height)
+        return Page(self._core.page(), given.whole(height, "height"))
 
     def _repr_html_(self) -> str:
         header = self.header

@@ -34,6 +34,8 @@ std::vector<TokenId> ids_from(py::handle given, const std::string& what) {
     fail_usage("{}: got text, expected token ids", what);
   const py::array array = as_array(given, what);
   const char kind = array.dtype().kind();
+  if (array.ndim() == 0 && kind == 'O')  // what NumPy makes of things that are no sequence
+    fail_usage("{}: got {}, expected token ids", what, Py_TYPE(given.ptr())->tp_name);
   if (array.ndim() != 1) fail_usage("{}: got shape {}, expected one dimension", what, shape_of(array));
   if (array.size() == 0) return {};
   if (kind != 'i' && kind != 'u')

@@ -19,6 +19,7 @@
 #include "python/src/arrays.h"
 #include "python/src/dlpack.h"
 #include "python/src/errors.h"
+#include "python/src/gil.h"
 
 namespace buoy::python {
 namespace {
@@ -207,7 +208,7 @@ class BridgeStatistics {
     if (measured_ && !arrays_) {
       const std::shared_ptr<Measured> kept = measured_;
       {
-        const py::gil_scoped_release no_gil;
+        const WithoutGil no_gil;
         check_process();
         Bridge& shared = bridge();
         const std::lock_guard lock(shared.mutex);
@@ -366,7 +367,7 @@ BridgeStatistics attention(py::handle q, py::handle k, py::handle v, py::handle 
                                                    std::vector<AttentionStats>(at(t.B))});
   }
   {
-    const py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     attend(t, call, measured);
   }
   return BridgeStatistics(std::move(measured));

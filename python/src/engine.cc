@@ -1,5 +1,6 @@
 #include "python/src/engine.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "buoy/base/error.h"
@@ -8,16 +9,29 @@
 namespace buoy::python {
 
 void Turn::take() {
+  const std::thread::id me = std::this_thread::get_id();
   std::unique_lock lock(mutex_);
-  if (owner_ == std::this_thread::get_id())
-    fail("the model is computing: a callback cannot use the model that calls it");
+  if (owner_ == me) fail("the model is computing: a callback cannot use the model that calls it");
+  line_.push_back(me);
+  const auto step_out = [&] {
+    line_.erase(std::ranges::find(line_, me));
+    moved_.notify_all();
+  };
   constexpr std::chrono::milliseconds kBetweenSignals{50};
-  while (!left_.wait_for(lock, kBetweenSignals, [&] { return owner_ == std::thread::id(); })) {
+  while (!moved_.wait_for(lock, kBetweenSignals,
+                          [&] { return owner_ == std::thread::id() && line_.front() == me; })) {
     lock.unlock();  // a handler may use the model, or end the run that has it
-    raise_signals();
+    try {
+      raise_signals();
+    } catch (...) {
+      lock.lock();
+      step_out();
+      throw;
+    }
     lock.lock();
   }
-  owner_ = std::this_thread::get_id();
+  step_out();
+  owner_ = me;
 }
 
 void Turn::leave() {
@@ -25,7 +39,7 @@ void Turn::leave() {
     const std::lock_guard lock(mutex_);
     owner_ = {};
   }
-  left_.notify_one();
+  moved_.notify_all();
 }
 
 bool Turn::is_here() const {

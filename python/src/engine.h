@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace buoy::python {
 
-// Who computes with a model. Others wait, without the GIL; whoever has it already (a callback of its own run)
-// is refused instead of waiting for itself.
+// Who computes with a model. Others wait in line, without the GIL; whoever has it already (a callback of its
+// own run) is refused instead of waiting for itself.
 class Turn {
  public:
   // Throws Error on the thread that has it, and what Python's signal handlers raise while it waits: Ctrl-C
@@ -23,7 +24,9 @@ class Turn {
 
  private:
   mutable std::mutex mutex_;
-  std::condition_variable left_;
+  std::condition_variable moved_;
+  std::deque<std::thread::id>
+      line_;  // who waits; a thread that computes again and again stands behind the others
   std::thread::id owner_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "buoy/base/cancel.h"
 #include "buoy/base/error.h"
+#include "python/src/gil.h"
 
 namespace buoy::python {
 namespace {
@@ -23,21 +24,34 @@ Classes& classes() {
   return *made;
 }
 
+// One line, whatever names it holds.
+void raise(const py::object& kind, const std::string& what) {
+  std::string line;
+  for (const char c : what) {
+    if (c == '\n') {
+      line += "\\n";
+    } else {
+      line += c;
+    }
+  }
+  PyErr_SetString(kind.ptr(), line.c_str());
+}
+
 void translate(std::exception_ptr thrown) {
   try {
     if (thrown) std::rethrow_exception(thrown);
   } catch (const UsageError& e) {
-    PyErr_SetString(classes().usage.ptr(), e.what());
+    raise(classes().usage, e.what());
   } catch (const Error& e) {
-    PyErr_SetString(classes().error.ptr(), e.what());
+    raise(classes().error, e.what());
   } catch (const Cancelled& e) {
-    PyErr_SetString(classes().cancelled.ptr(), e.what());
+    raise(classes().cancelled, e.what());
   } catch (const InternalError& e) {
     const std::string line = fmt::format("this is a bug of Buoy's, please report it: {}", e.what());
-    PyErr_SetString(classes().internal.ptr(), line.c_str());
+    raise(classes().internal, line);
   } catch (const std::filesystem::filesystem_error& e) {
     const std::string line = fmt::format("{}: {}", e.path1().string(), e.code().message());
-    PyErr_SetString(classes().error.ptr(), line.c_str());
+    raise(classes().error, line);
   }
 }
 
@@ -78,7 +92,7 @@ void forbid_new(py::handle made_class) {
 }
 
 void raise_signals() {
-  const py::gil_scoped_acquire gil;
+  const WithGil gil;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 

@@ -4,6 +4,7 @@
 
 #include "apps/cli/run_command.h"
 #include "apps/cli/verb.h"
+#include "python/src/gil.h"
 
 namespace buoy::python {
 namespace {
@@ -49,7 +50,7 @@ void add_lab(py::module_& module) {
   module.def(
       "command",
       [](const std::vector<std::string>& arguments) {
-        const py::gil_scoped_release no_gil;
+        const WithoutGil no_gil;
         return run_command(arguments);
       },
       py::arg("arguments"));

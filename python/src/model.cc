@@ -13,6 +13,7 @@
 #include "buoy/model/capture.h"
 #include "python/src/arrays.h"
 #include "python/src/errors.h"
+#include "python/src/gil.h"
 #include "python/src/settings.h"
 #include "python/src/watch.h"
 
@@ -38,7 +39,7 @@ std::shared_ptr<Engine> load_engine(const LoadOptions& options, py::object warn)
   std::vector<std::string> warnings;
   auto engine = std::make_shared<Engine>();
   {
-    const py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     check_process();
     engine->loaded = std::make_shared<const LoadedModel>(
         settings, [&](const std::string& line) { warnings.push_back(line); });
@@ -85,7 +86,7 @@ py::dict forward(Engine& engine, py::handle given, const CaptureOptions& capture
   CaptureTap tap(capture);
   std::vector<float> values(at(T * c.V));
   {
-    const py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     const InUse in_use(engine);
     std::vector<Index> rows(ids.size());
     std::iota(rows.begin(), rows.end(), 0);
@@ -145,7 +146,7 @@ py::list generate_batch(Engine& engine, const py::list& given, const py::dict& s
   const auto prompts = prompts_from(given, c);
   std::vector<Generation> generations;
   {
-    const py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     const InUse in_use(engine);
     StoppableObserver observer(nullptr);
     generations = generate(engine.loaded->model(), prompts, sampler, &observer);
@@ -195,7 +196,7 @@ py::dict run_watched(Engine& engine, const py::list& given, const py::dict& sett
   Watcher watcher(engine, wanted, callbacks, std::move(stop));
   std::vector<Generation> generations;
   {
-    const py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     const InUse in_use(engine);
     generations = generate(watcher, prompts, sampler, &watcher);
   }
@@ -204,13 +205,13 @@ py::dict run_watched(Engine& engine, const py::list& given, const py::dict& sett
 
 // Runs what needs nothing of Python, so that other threads go on.
 auto without_gil(const auto& body) {
-  const py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   return body();
 }
 
 std::string render_chat(const Engine& engine, const std::string& messages, bool add_generation_prompt,
                         const std::string& date) {
-  const py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   const auto found = choose_chat_template(engine.loaded->directory(), Chat::kOn, parse_date(date));
   return found->render(Json::parse(messages),
                        add_generation_prompt ? GenerationPrompt::kAdd : GenerationPrompt::kOmit);
@@ -250,7 +251,7 @@ void add_text(py::class_<Engine, std::shared_ptr<Engine>>& model) {
           "decode",
           [](const Engine& e, py::handle ids, bool skip) {
             const std::vector<TokenId> given = ids_from(ids, "ids");
-            const py::gil_scoped_release no_gil;
+            const WithoutGil no_gil;
             return e.loaded->tokenizer().decode(given, skip ? SkipSpecial::kSkip : SkipSpecial::kKeep);
           },
           py::arg("ids"), py::arg("skip_special"))
@@ -258,7 +259,7 @@ void add_text(py::class_<Engine, std::shared_ptr<Engine>>& model) {
           "answer_text",
           [](const Engine& e, py::handle ids) {
             const std::vector<TokenId> given = ids_from(ids, "ids");
-            const py::gil_scoped_release no_gil;
+            const WithoutGil no_gil;
             return e.loaded->decode(given);
           },
           py::arg("ids"))
@@ -266,7 +267,7 @@ void add_text(py::class_<Engine, std::shared_ptr<Engine>>& model) {
           "token_texts",
           [](const Engine& e, py::handle given) {
             const std::vector<TokenId> ids = ids_from(given, "ids");
-            const py::gil_scoped_release no_gil;
+            const WithoutGil no_gil;
             std::vector<std::string> texts;
             const Tokenizer& tokenizer = e.loaded->tokenizer();
             for (const TokenId id : ids)

@@ -17,6 +17,7 @@
 #include "python/src/arrays.h"
 #include "python/src/engine.h"
 #include "python/src/errors.h"
+#include "python/src/gil.h"
 #include "python/src/settings.h"
 
 namespace buoy::python {
@@ -118,7 +119,7 @@ py::dict measure_trace(const Trace& trace, const std::vector<std::string>& only,
   std::vector<Index> layers, heads;
   std::vector<double> values, nulls;
   {
-    const py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     const TraceWithNull both(trace);
     for (const Analysis* analysis : chosen) {
       for (const Measurement& one : measure(*analysis, both, {.anchors = anchors})) {
@@ -152,7 +153,7 @@ struct DrawnFigure {
 // The figures that a study draws of one analysis, of this trace alone.
 std::vector<DrawnFigure> draw_trace(const Trace& trace, const std::string& analysis,
                                     const AnchorOptions& anchors) {
-  const py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   StudyResult result;
   result.options.analysis.anchors = anchors;
   result.options.analyses = analyses_from({analysis});
@@ -190,7 +191,7 @@ py::bytes render(const DrawnFigure& drawn, const std::string& format) {
   if (!found) fail_usage("format is \"{}\", expected svg, png or pdf", format);
   std::string bytes;
   {
-    const py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     bytes = render_figure(drawn.figure, *found);
   }
   return py::bytes(bytes);
@@ -204,7 +205,7 @@ SharedTrace trace_prompt(Engine& engine, const std::string& text, std::optional<
   const RecordSettings wanted = record_from(record, model.config().L);
   const std::string day = parse_date(date);
   const Chat mode = !chat ? Chat::kAuto : *chat ? Chat::kOn : Chat::kOff;
-  const py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   const InUse in_use(engine);
   const QuestionPrompt prompt = choose_prompt({.chat = Chat::kOff}, model.directory());
   TraceSource source = make_trace_source(model, sampler, wanted, prompt);
@@ -239,26 +240,26 @@ void add_traces(py::module_& module) {
       .def(
           "write",
           [](const Trace& trace, const std::string& path) {
-            const py::gil_scoped_release no_gil;
+            const WithoutGil no_gil;
             write_trace(path, trace);
           },
           py::arg("path"))
       .def("page",
            [](const Trace& trace) {
-             const py::gil_scoped_release no_gil;
+             const WithoutGil no_gil;
              ExplorerSettings settings;
              settings.recorded.emplace_back(trace.header.model + "-" + trace.header.sample, trace);
              return standalone_page(settings);
            })
       .def(
           "uniform", [](const Trace& trace) { return share(null_trace(trace)); },
-          py::call_guard<py::gil_scoped_release>())
+          py::call_guard<WithoutGil>())
       .def(
           "frozen", [](const Trace& trace) { return share(frozen_trace(trace)); },
-          py::call_guard<py::gil_scoped_release>())
+          py::call_guard<WithoutGil>())
       .def(
           "recency", [](const Trace& trace) { return share(recency_trace(trace)); },
-          py::call_guard<py::gil_scoped_release>())
+          py::call_guard<WithoutGil>())
       .def(
           "measure",
           [](const Trace& trace, const std::vector<std::string>& only, const std::string& rule,
@@ -276,7 +277,7 @@ void add_traces(py::module_& module) {
   module.def(
       "read_trace",
       [](const std::string& path) {
-        const py::gil_scoped_release no_gil;
+        const WithoutGil no_gil;
         return share(read_trace(path));
       },
       py::arg("path"));

@@ -10,6 +10,7 @@
 #include "buoy/probe/record_settings.h"
 #include "python/src/arrays.h"
 #include "python/src/errors.h"
+#include "python/src/gil.h"
 
 namespace buoy::python {
 namespace {
@@ -104,7 +105,7 @@ bool WatchSettings::measures(Index layer) const {
 }
 
 bool StoppableObserver::cancelled() const {
-  if (stop_ && stop_->wanted) return true;
+  if ((stop_ && stop_->wanted) || is_ending()) return true;
   raise_signals();
   return false;
 }
@@ -133,8 +134,8 @@ struct Watcher::State {
   template <class Body>
   void call(const Body& body) {
     if (raised) return;
-    const py::gil_scoped_acquire gil;
     try {
+      const WithGil gil;
       body();
     } catch (...) {
       raised = std::current_exception();
@@ -280,7 +281,7 @@ Tap* Watcher::before_pass(std::span<const Pass> passes) {
   state_->tokens.assign(pass.tokens.begin(), pass.tokens.end());
   state_->positions.assign(pass.read_positions.begin(), pass.read_positions.end());
   if (state_->tokens_array) {
-    const py::gil_scoped_acquire gil;
+    const WithGil gil;
     state_->tokens_array = {};
   }
   state_->pending = true;

@@ -203,6 +203,9 @@ class Tables(unittest.TestCase):
         self.assertEqual(list(read["name"]), ["a, b", "c"])
         self.assertEqual(list(read["n"]), [1, 2])
         self.assertTrue(np.isnan(read["value"][1]))
+        read = tables.read_csv("id,long,code,none,score\n007,99999999999999999999,1_0,,1e3\n012,5,2,,\n")
+        self.assertEqual([list(read[name]) for name in ("id", "long", "code", "none")], [["007", "012"], ["99999999999999999999", "5"], ["1_0", "2"], ["", ""]])
+        self.assertEqual((read["score"][0], np.isnan(read["score"][1])), (1000, True))
 
 
 if __name__ == "__main__":

@@ -168,7 +168,7 @@ class Copies(unittest.TestCase):
         run = self.model.run(ids, gen_length=2)
         ids[:] = 9
         self.assertEqual(list(next(run).tokens_before[:3]), [5, 6, 7])
-        for given, line in ((iter([5]), "prompt: got shape"), ([-1], "is no token id"), ([10**6], "outside the vocabulary"), ([], "prompt is empty"), (b"a", "prompt")):
+        for given, line in ((iter([5]), "prompt: got list_iterator"), ([-1], "is no token id"), ([10**6], "outside the vocabulary"), ([], "prompt is empty"), (b"a", "prompt")):
             with self.assertRaisesRegex(buoy.UsageError, line):
                 self.model.run(given, gen_length=2)
 

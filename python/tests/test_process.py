@@ -42,6 +42,38 @@ class Verbs(unittest.TestCase):
         self.assertEqual(words("eval", model=model, family="llama"), ["--family=llama"])
         self.assertEqual(words("tokenize", model=model) + words("eval", model="mini-mdm"), [])
 
+    def test_take_numbers_of_numpy_and_names_that_are_no_text(self):
+        self.assertEqual(buoy.world(seed=np.int64(3), items=np.uint8(1)), buoy.world(seed=3, items=1))
+        for options, line in ((dict(seed=False), "seed is False, expected text or a number"), (dict(seed=np.bool_(True)), "expected text or a number"),
+                              (dict(seed=[1, 2]), "--seed is given 2 times"), (dict(seed=object()), "expected text or a number")):
+            with self.subTest(options), self.assertRaisesRegex(buoy.UsageError, line):
+                buoy.world(items=1, **options)
+        trace = buoy.load("mini-mdm").trace(PROMPT, gen_length=2, steps=1)
+        trace.save(self.path / "one.npz")
+        odd = os.fsdecode(os.fsencode(self.path) + b"/\xff.npz")
+        os.rename(self.path / "one.npz", odd)
+        self.assertIn("mini-mdm", buoy.command("inspect", odd))
+
+    def test_say_their_failure_once(self):
+        done = subprocess.run([sys.executable, "-c", "import buoy\ntry: buoy.eval('out', model='nobody')\nexcept buoy.Error as error: print(error)"], cwd=self.path,
+                              capture_output=True, text=True, timeout=120)
+        self.assertIn("no such model directory", done.stdout)
+        self.assertNotIn("no such model directory", done.stderr)
+
+    def test_are_read_and_written_in_any_locale(self):
+        program = textwrap.dedent(f"""
+            import buoy
+            trace = buoy.load("mini-mdm").trace({PROMPT!r}, gen_length=2, steps=1)
+            result = buoy.analyze(trace, "out", quiet=True, format="svg", figures=["drift"])
+            figure = next(iter(result.figures.values()))
+            for kind in ("svg", "csv"): figure.save("figure." + kind)
+            trace.show().save("page.html")
+            print(len(result.tables), open("figure.svg", encoding="utf-8").read() == figure.svg)
+        """)
+        environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+        done = subprocess.run([sys.executable, "-X", "utf8=0", "-W", "ignore", "-c", program], cwd=self.path, env=environment, capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stdout), (0, "3 True\n"), done.stderr)
+
     def test_leave_no_folders_behind(self):
         program = textwrap.dedent(f"""
             import buoy, os, sys

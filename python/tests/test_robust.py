@@ -43,6 +43,9 @@ class WrongInput(unittest.TestCase):
             self.model.generate([self.model.config["vocabulary"]])
 
     def test_to_generate_is_an_error(self):
+        for given, line in (({"role": "user"}, "prompt: got dict, expected token ids"), ({1, 2}, "prompt: got set"), (np.array(5), "prompt: got shape"), (iter([5]), "prompt: got list_iterator")):
+            with self.subTest(line), self.assertRaisesRegex(buoy.UsageError, line):
+                self.model.generate(given, gen_length=2)
         for given in ([], [[]], b"bytes", 3, None, [["a"]], [1, "a"], [np.zeros((2, 2), int)]):
             with self.subTest(repr(given)), self.assertRaises((buoy.Error, TypeError)):
                 self.model.generate(given, gen_length=2)
@@ -73,7 +76,9 @@ class WrongInput(unittest.TestCase):
                      lambda: buoy.load("mini-mdm", threads=2**40), lambda: buoy.load("mini-mdm", family=None), lambda: trace.analyze([3]), lambda: trace.show(3),
                      lambda: trace.show("drift", epsilon="a"), lambda: trace.show("drift", top_anchors=1.5), lambda: trace.save(3), lambda: buoy.read_trace(3),
                      lambda: buoy.command(""), lambda: buoy.command(3), lambda: buoy.Result(pathlib.Path("."), "").json("none"),
-                     lambda: model.run(PROMPT, record="blocks.0.attn.hook_q"), lambda: next(model.run(PROMPT, masses={"far": [10**6]}))):
+                     lambda: model.run(PROMPT, record="blocks.0.attn.hook_q"), lambda: next(model.run(PROMPT, masses={"far": [10**6]})),
+                     lambda: buoy.load("a\0b"), lambda: buoy.load("a\nb"), lambda: buoy.read_trace("a\0b"), lambda: trace.explore(height="a"), lambda: buoy.analyze(3),
+                     lambda: buoy.stress("out", 3), lambda: buoy.eval(None), lambda: buoy.eval(3), lambda: buoy.trace(None), lambda: model.generate(PROMPT, sampler=[1])):
             with self.assertRaises((buoy.Error, TypeError)) as caught:
                 call()
             self.assertNotIn("\n", str(caught.exception))
@@ -82,6 +87,19 @@ class WrongInput(unittest.TestCase):
         for name in ("blocks.0.attn.hook_q", "blocks.0.hook_resid_mid", "hook_pos_embed"):
             with self.assertRaisesRegex(buoy.UsageError, "expected one of column_sums, .*attn.hook_pattern.*hook_logits"):
                 self.model.run([1, 2], record=name)
+
+    def test_in_another_interpreter_is_no_module(self):
+        made = run("""
+            import sys, buoy
+            try: import _interpreters as interpreters
+            except ImportError: import _xxsubinterpreters as interpreters
+            other = interpreters.create()
+            program = f"import sys; sys.path[:] = {sys.path}; import buoy"
+            try: said = str((getattr(interpreters, "exec", None) or interpreters.run_string)(other, program))
+            except Exception as error: said = str(error)
+            print("interpreter" in said, buoy.load("mini-mdm").generate([5], gen_length=2).steps)
+        """)
+        self.assertEqual((made.returncode, made.stdout), (0, "True 2\n"), made.stderr)
 
     def test_in_a_list_that_raises_while_read_passes_on(self):
         class Evil:
@@ -107,6 +125,21 @@ class Threads(unittest.TestCase):
             thread.join()
         for i in range(4):
             np.testing.assert_array_equal(found[i], wanted[i])
+
+    def test_take_turns(self):
+        model, done, counts = buoy.load(str(GOLDENS / "llada")), threading.Event(), [0] * 3
+        def work(i):
+            while not done.is_set():
+                model.forward([1, 2, 3])
+                counts[i] += 1
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        done.set()
+        for thread in threads:
+            thread.join()
+        self.assertGreater(min(counts), max(counts) / 4, counts)
 
     def test_run_while_a_model_computes(self):
         model = buoy.load("mini-mdm")
@@ -141,6 +174,26 @@ class Threads(unittest.TestCase):
                            ("page", trace.show), ("analyze", trace.analyze)):
             with self.subTest(name):
                 self.assertTrue(any(self.ticks_during(work) > 2 for _ in range(5)))
+
+    def test_may_be_at_work_when_the_process_ends(self):
+        made = run(f"""
+            import os, sys, threading, time
+            import numpy as np
+            import buoy
+            model = buoy.load("mini-mdm")
+            many = [np.ones((1, 4, 1500, 64), np.float32)] * 3
+            def work(call):
+                while True: call()
+            for call in (lambda: model.forward([5] * 200), lambda: buoy.attention(*many), lambda: model.trace("word " * 200, gen_length=200),
+                         lambda: list(model.run([5] * 200, gen_length=200, record="rows", change=lambda *_: None)), lambda: model.tokenizer.encode("word " * 9999)):
+                threading.Thread(target=work, args=(call,), daemon=True).start()
+            time.sleep(0.3)
+            child = os.fork()  # has none of these threads, and does not wait for them
+            if child == 0: sys.exit(5)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """)
+        self.assertEqual((made.returncode, made.stdout), (0, "5\n"), made.stderr)
+        self.assertNotIn("terminate", made.stderr)
 
     def test_may_forget_a_run_that_waits(self):
         made = run(f"""
