@@ -132,8 +132,8 @@ def block_of(mask: Mask) -> tuple[int, int]:
         if mask in ("full", "causal"):
             return int(mask == "causal"), 0
     elif isinstance(mask, tuple) and len(mask) in (2, 3) and isinstance(mask[0], str) and mask[0] == "block":
-        size, offset = given.whole(mask[1], "mask: a size"), given.whole(sum(mask[2:]), "mask: an offset")
-        if 1 <= size <= _LARGEST_BLOCK and 0 <= offset < size and not isinstance(mask[-1], bool):
+        size, offset = (given.whole(one, f"mask: {what}") for one, what in zip((*mask[1:], 0), ("a size", "an offset")))
+        if 1 <= size <= _LARGEST_BLOCK and 0 <= offset < size:
             return size, offset
     raise _core.UsageError(f"mask is {given.short(mask)}, expected \"full\", \"causal\", (\"block\", size) or (\"block\", size, offset)")
 
@@ -145,8 +145,8 @@ def wanted_of(stats: Sequence[str], rows: Iterable[int] | None, masses: Mapping[
         raise TypeError(f"stats is {given.short(stats)}, expected some of {', '.join(STATS)}")
     names = [stats] if isinstance(stats, str) else list(stats)
     for name in names:
-        if name not in STATS:
-            raise _core.UsageError(f"stats holds {name!r}, expected some of {', '.join(STATS)}")
+        if not isinstance(name, str) or name not in STATS:
+            raise _core.UsageError(f"stats holds {given.short(name)}, expected some of {', '.join(STATS)}")
     if "masses" in names and masses is None:
         raise _core.UsageError("stats: masses need groups of positions, as in masses={\"prompt\": range(10)}")
     made: dict[str, Any] = {name: True for name in names if name != "masses"}

@@ -5,7 +5,7 @@ import html
 import pathlib
 from typing import Any
 
-from . import _core
+from . import _core, given
 
 
 class Page:
@@ -27,7 +27,7 @@ class Page:
 
     def save(self, path: str | pathlib.Path) -> None:
         """Writes it as one HTML file."""
-        pathlib.Path(path).write_text(self.html, encoding="utf-8")
+        pathlib.Path(given.path(path, "path")).write_text(self.html, encoding="utf-8")
 
 
 class Figure:
@@ -50,7 +50,7 @@ class Figure:
 
     def save(self, path: str | pathlib.Path) -> None:
         """Writes it as .svg, .png, .pdf, or its numbers as .csv."""
-        path = pathlib.Path(path)
+        path = pathlib.Path(given.path(path, "path"))
         kind = path.suffix[1:]
         if kind == "csv":
             path.write_text(self.csv, encoding="utf-8")

@@ -40,7 +40,10 @@ def whole(value: Any, what: str) -> int:
 def number(value: Any, what: str) -> float:
     if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
         raise TypeError(f"{what} is {short(value)}, expected a number")
-    return float(value)
+    try:
+        return float(value)
+    except (TypeError, ValueError):  # arrays of other things
+        raise TypeError(f"{what} is {short(value)}, expected a number") from None
 
 
 def flag(value: Any, what: str) -> bool:

@@ -100,8 +100,9 @@ class Tokenizer:
             tokenize: Token ids instead of text.
             date: For templates that ask for the day: a prompt must not depend on when it is made.
         """
+        wants_ids = given.flag(tokenize, "tokenize")
         text = self._core.render_chat(_messages(messages), given.flag(add_generation_prompt, "add_generation_prompt"), given.text(date, "date"))
-        return self._core.encode(text, False) if tokenize else text
+        return self._core.encode(text, False) if wants_ids else text
 
     @property
     def has_chat_template(self) -> bool:
@@ -326,7 +327,7 @@ class Model:
 
 def _messages(messages: Any) -> str:
     try:
-        return json.dumps(list(messages))
+        return given.text(json.dumps(list(messages), ensure_ascii=False, allow_nan=False), "messages")
     except (TypeError, ValueError) as wrong:
         raise _core.UsageError(f"messages: {wrong}, expected [{{\"role\": \"user\", \"content\": text}}, …]") from None
 

@@ -94,7 +94,7 @@ class Plan:
             raise TypeError(f"{what} is {given.short(record)}, expected names or a function")
         for one in [record] if isinstance(record, str) else record:
             if not isinstance(one, str):
-                raise _core.UsageError(f"{what} holds {one!r}, expected names")
+                raise _core.UsageError(f"{what} holds {given.short(one)}, expected names")
             if one in _SHORT:
                 found += self._of_short(one, every)
                 continue

@@ -87,8 +87,8 @@ class Trace(Mapping[str, Array]):
 
         None where the trace does not have what it takes.
         """
-        if kind not in ("uniform", "frozen", "recency"):
-            raise _core.UsageError(f"kind is {kind!r}, expected uniform, frozen or recency")
+        if not isinstance(kind, str) or kind not in ("uniform", "frozen", "recency"):
+            raise _core.UsageError(f"kind is {given.short(kind)}, expected uniform, frozen or recency")
         made = getattr(self._core, kind)()
         return None if made is None else Trace(made)
 
@@ -114,7 +114,7 @@ class Trace(Mapping[str, Array]):
         at every step."""
         if analysis is None and not anchors:
             return self.explore()
-        return self.figure(analysis or "drift", **anchors)
+        return self.figure("drift" if analysis is None else analysis, **anchors)
 
     def figure(self, analysis: str = "drift", **anchors: Any) -> Figure:
         """The first figure of an analysis."""
@@ -156,7 +156,7 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
 
 def read_traces(directory: str | os.PathLike[str]) -> list[Trace]:
     """All traces (*.npz) of a directory, by name."""
-    paths = sorted(glob.glob(os.path.join(glob.escape(os.fspath(directory)), "*.npz")))
+    paths = sorted(glob.glob(os.path.join(glob.escape(given.path(directory, "directory")), "*.npz")))
     if not paths:
         raise _core.Error(f"{pathlib.Path(directory)}: holds no traces (*.npz)")
     return [read_trace(path) for path in paths]

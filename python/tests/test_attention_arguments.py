@@ -48,8 +48,9 @@ class Arguments(unittest.TestCase):
             (dict(stats="rows", rows=[3, 4, 3]), "rows: holds 3 twice"), (dict(stats="rows", rows=[]), "rows is empty"), (dict(stats="rows", rows=[2**70]), "out of range"),
             (masses([29]), "masses: holds 29, expected 0 to 28"), (masses([-1]), "positions count from 0"), (masses([1, 1]), "stands in two groups"),
             (dict(masses={"a": [1], "b": [1]}), "stands in two groups"), (dict(masses={}), "masses is empty"), (dict(stats="masses", masses={}), "masses is empty"),
-            (dict(mask=("block", 2**40)), "out of range"), (dict(mask=("block", 2**31 - 1)), "mask is"), (dict(mask=("block", 4, True)), "mask is"),
-            (dict(mask=np.ones((29, 29), bool)), "mask is array"), (dict(mask=["block", 4]), "mask is"), (dict(mask=None), "mask is None")])
+            (dict(mask=("block", 2**40)), "out of range"), (dict(mask=("block", 2**31 - 1)), "mask is"), 
+            (dict(mask=np.ones((29, 29), bool)), "mask is array"), (dict(mask=["block", 4]), "mask is"), (dict(mask=None), "mask is None"),
+            (dict(stats=[np.ones((2, 2))]), "stats holds array")])
 
     def test_of_the_wrong_type_are_refused(self):
         self.refused(TypeError, [
@@ -57,7 +58,8 @@ class Arguments(unittest.TestCase):
             (dict(stats="rows", rows=[2.7]), "one is 2.7, expected a whole number"), (dict(stats="rows", rows=3), "rows is 3"), (dict(stats="rows", rows=[True]), "is True"),
             (dict(stats="rows", rows="12"), "rows is '12'"), (dict(masses={"a": [2.7]}), "a position of 'a' is 2.7"), (dict(masses=[1]), "masses is .1., expected names"),
             (dict(masses={"a": 3}), "masses: 'a' is 3, expected positions"), (dict(masses={"a": "12"}), "masses: 'a' is '12'"), (dict(stats=3), "stats is 3, expected some of"),
-            (dict(mask=("block", True)), "is True, expected a whole"), (dict(mask=("block", 4.0)), "is 4.0, expected a whole")])
+            (dict(mask=("block", True)), "is True, expected a whole"), (dict(mask=("block", 4, True)), "an offset is True"), (dict(mask=("block", 4, "a")), "an offset is 'a'"),
+            (dict(scale=np.array(["a"])), "scale is array"), (dict(mask=("block", 4.0)), "is 4.0, expected a whole")])
 
     def test_that_are_biases_are_numbers_for_every_key(self):
         self.refused(buoy.UsageError, [(dict(key_bias=bias), line) for bias, line in (

@@ -78,7 +78,11 @@ class WrongInput(unittest.TestCase):
                      lambda: buoy.command(""), lambda: buoy.command(3), lambda: buoy.Result(pathlib.Path("."), "").json("none"),
                      lambda: model.run(PROMPT, record="blocks.0.attn.hook_q"), lambda: next(model.run(PROMPT, masses={"far": [10**6]})),
                      lambda: buoy.load("a\0b"), lambda: buoy.load("a\nb"), lambda: buoy.read_trace("a\0b"), lambda: trace.explore(height="a"), lambda: buoy.analyze(3),
-                     lambda: buoy.stress("out", 3), lambda: buoy.eval(None), lambda: buoy.eval(3), lambda: buoy.trace(None), lambda: model.generate(PROMPT, sampler=[1])):
+                     lambda: buoy.stress("out", 3), lambda: buoy.eval(None), lambda: buoy.eval(3), lambda: buoy.trace(None), lambda: model.generate(PROMPT, sampler=[1]),
+                     lambda: trace.show(np.ones(2)), lambda: trace.analyze(epsilon=np.array(["a"])), lambda: trace.null("a\nb"), lambda: buoy.read_traces("a\0b"),
+                     lambda: trace.show().save("a\0b"), lambda: trace.figure().save(3), lambda: model.run(PROMPT, record=["a\nb"]),
+                     lambda: text.apply_chat_template([{"role": "user", "content": float("nan")}]), lambda: text.apply_chat_template([{"role": "user", "content": "\ud800"}]),
+                     lambda: text.apply_chat_template([{"role": "user", "content": "a"}], tokenize=np.ones(2))):
             with self.assertRaises((buoy.Error, TypeError)) as caught:
                 call()
             self.assertNotIn("\n", str(caught.exception))
