@@ -29,10 +29,12 @@ class Exchange:
         self.begun = self.closed = self.ended = False
         self.process = os.getpid()
         self.thread: threading.Thread | None = None
+        self.asker = 0  # the thread that waits for a step
 
     def work(self, compute: Callable[[], dict[str, Any]]) -> None:
         """What the thread does; what it raises belongs to whoever asks for the next step."""
         self.thread = threading.current_thread()
+        _at_work[threading.get_ident()] = self
         try:
             self.result = compute()
         except _core.Cancelled as raised:
@@ -44,6 +46,7 @@ class Exchange:
         except BaseException as raised:
             self.raised = raised
         finally:
+            _at_work.pop(threading.get_ident(), None)
             self.ended = True
             self.answers.put(None)
 
@@ -62,8 +65,8 @@ class Exchange:
         try:
             if _ending:
                 _sleep_or_raise()
-            if self.model.computes_here():
-                raise _core.Error("the model is computing: a callback cannot use the model that calls it")
+            refuse_circle(self.model)
+            self.asker = threading.get_ident()
             try:
                 if self.begun:
                     self.asked.put(None)
@@ -97,6 +100,21 @@ class Exchange:
         while not self.ended:  # in parts: a signal handler that interrupts this may wait for the same thread
             thread.join(0.05)
         thread.join(1)
+
+
+_at_work: dict[int, Exchange] = {}  # by the thread that computes
+
+
+def refuse_circle(model: _core.Model) -> None:
+    """Raises Error where this thread would wait for a model whose thread waits, maybe through the callbacks of other runs, for this one."""
+    holder, thread = model.holder(), threading.get_ident()
+    while holder:
+        if thread == holder:
+            raise _core.Error("the model is computing: a callback cannot use the model that calls it")
+        exchange = _at_work.get(thread)
+        if exchange is None:
+            return
+        thread = exchange.asker
 
 
 _open: weakref.WeakSet[Exchange] = weakref.WeakSet()

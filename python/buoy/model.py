@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _core, given
 from .arrays import Array
+from .exchange import refuse_circle
 from .plan import Record, hook_names
 from .run import Change, Run
 
@@ -226,6 +227,7 @@ class Model:
             Logits ``[T, V] float32``; with ``attentions`` or ``hidden`` a dict with ``logits``, ``attentions [L, H, T, T]`` and
             ``hidden [L + 1, T, E]``.
         """
+        refuse_circle(self._core)
         made = self._core.forward(ids, given.flag(attentions, "attentions"), given.flag(hidden, "hidden"))
         return made if attentions or hidden else made["logits"]
 
@@ -254,6 +256,7 @@ class Model:
         many = _is_batch(prompt)
         prompts: Any = prompt if many else [prompt]
         ids = [self.prompt_ids(one, chat, date) for one in prompts]
+        refuse_circle(self._core)
         made = [self._generation(one) for one in self._core.generate(ids, _settings(sampler, settings))]
         return made if many else made[0]
 
@@ -318,6 +321,7 @@ class Model:
         wanted = {"record": record, "record_steps": record_steps, "layers": layers, "per_head": per_head, "implicit": implicit}
         chat = None if chat is None else given.flag(chat, "chat")
         day = _DATE if date is None else given.text(date, "date")
+        refuse_circle(self._core)
         return Trace(_core.trace_prompt(self._core, given.text(prompt, "prompt"), chat, day, settings, wanted))
 
     def _generation(self, made: dict[str, Any]) -> Generation:

@@ -9,17 +9,16 @@
 namespace buoy::python {
 
 void Turn::take() {
-  const std::thread::id me = std::this_thread::get_id();
+  const Thread me = PyThread_get_thread_ident();
   std::unique_lock lock(mutex_);
-  if (owner_ == me) fail("the model is computing: a callback cannot use the model that calls it");
+  if (holder_ == me) fail("the model is computing: a callback cannot use the model that calls it");
   line_.push_back(me);
   const auto step_out = [&] {
     line_.erase(std::ranges::find(line_, me));
     moved_.notify_all();
   };
   constexpr std::chrono::milliseconds kBetweenSignals{50};
-  while (!moved_.wait_for(lock, kBetweenSignals,
-                          [&] { return owner_ == std::thread::id() && line_.front() == me; })) {
+  while (!moved_.wait_for(lock, kBetweenSignals, [&] { return holder_ == 0 && line_.front() == me; })) {
     lock.unlock();  // a handler may use the model, or end the run that has it
     try {
       raise_signals();
@@ -31,20 +30,16 @@ void Turn::take() {
     lock.lock();
   }
   step_out();
-  owner_ = me;
+  holder_ = me;
 }
 
 void Turn::leave() {
+  if (!is_here()) return;  // it was given away between two steps, and the end came before it was back
   {
     const std::lock_guard lock(mutex_);
-    owner_ = {};
+    holder_ = 0;
   }
   moved_.notify_all();
-}
-
-bool Turn::is_here() const {
-  const std::lock_guard lock(mutex_);
-  return owner_ == std::this_thread::get_id();
 }
 
 InUse::InUse(Engine& engine) : engine_(engine) {

@@ -1,12 +1,14 @@
 // A loaded model as Python sees it: used by one thread at a time, whoever calls.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
+
+#include <pybind11/pybind11.h>
 
 #include "buoy/engine/loaded_model.h"
 
@@ -16,18 +18,20 @@ namespace buoy::python {
 // own run) is refused instead of waiting for itself.
 class Turn {
  public:
+  using Thread = unsigned long;  // as Python numbers them
+
   // Throws Error on the thread that has it, and what Python's signal handlers raise while it waits: Ctrl-C
   // ends the waiting.
   void take();
   void leave();
-  bool is_here() const;  // whether this thread has it
+  bool is_here() const { return holder_ == PyThread_get_thread_ident(); }
+  Thread holder() const { return holder_; }  // 0: nobody
 
  private:
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable moved_;
-  std::deque<std::thread::id>
-      line_;  // who waits; a thread that computes again and again stands behind the others
-  std::thread::id owner_;
+  std::deque<Thread> line_;  // who waits: a thread that computes again and again stands behind the others
+  std::atomic<Thread> holder_ = 0;
 };
 
 struct Engine {

@@ -310,6 +310,7 @@ void add_model(py::module_& module) {
       .def("device", [](const Engine& e) { return e.loaded->device(); })
       .def("config", describe_config)
       .def("computes_here", [](const Engine& e) { return e.turn.is_here(); })
+      .def("holder", [](const Engine& e) { return e.turn.holder(); })
       .def(
           "forward",
           [](Engine& e, py::handle ids, bool attentions, bool hidden) {

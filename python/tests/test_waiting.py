@@ -83,6 +83,18 @@ class Waiting(unittest.TestCase):
             print(len(list(other)))
         """, [COMPUTING, "4"])
 
+    def test_a_callback_cannot_use_its_model_through_another_models_callback(self):
+        self.says("""
+            other = buoy.load("mini-arm")
+            for call in (lambda: model.forward([1, 2]), lambda: next(model.run(prompt, gen_length=2)), lambda: model.trace(prompt, gen_length=2)):
+                inner = other.run(prompt, gen_length=2, change=lambda *_: call() and None)
+                failing(lambda: list(model.run(prompt, gen_length=2, change=lambda *_: next(inner) and None)))
+            inner = other.run(prompt, gen_length=2, change=lambda *_: model.forward([1, 2]) is None or None)
+            interrupt_generating(lambda: failing(lambda: next(inner)))
+            inner = other.run(prompt, gen_length=2, change=lambda *_: model.forward([1, 2]) is None or None)
+            print(len(list(inner)))
+        """, [COMPUTING] * 4 + ["2"])
+
     def test_a_callback_may_close_or_forget_another_run_that_waits(self):
         self.says("""
             for end in (lambda: others[0].close(), lambda: others.clear()):
