@@ -87,7 +87,8 @@ def _check_plain(name: str, tensor: torch.Tensor) -> None:
     if tensor.requires_grad and torch.is_grad_enabled() or forward_ad.unpack_dual(tensor).tangent is not None:
         raise _core.UsageError(f"{name}: wants a gradient, and this attention has none; use torch.no_grad()")
     proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
-    if torch.jit.is_tracing() or proxies is not None and proxies.get_proxy_mode() is not None:
+    modes = [getattr(proxies, mode)() for mode in ("get_proxy_mode", "get_innermost_proxy_mode") if hasattr(proxies, mode)]
+    if torch.jit.is_tracing() or any(mode is not None for mode in modes):
         raise _core.UsageError(f"{name}: is being traced, and this attention would become a constant; run it outside of traces and exports")
     try:
         found = tensor.numel() == 0 or tensor.data_ptr() != 0

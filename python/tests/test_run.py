@@ -1,6 +1,7 @@
 """Generation in steps: what is recorded equals what is written out, callbacks change attention, and nothing is left behind."""
 import gc
 import threading
+import time
 import unittest
 
 import numpy as np
@@ -199,6 +200,15 @@ class Leaving(unittest.TestCase):
         run = self.model.run(PROMPT, gen_length=8)
         self.assertEqual(self.threads(), [])
         run.close()
+
+    def test_no_step_is_computed_before_it_is_asked_for(self):
+        steps = []
+        with self.model.run(PROMPT, gen_length=4, change=lambda step, layer, tokens: steps.append(step)) as run:
+            next(run)
+            time.sleep(0.2)
+            self.assertEqual(set(steps), {0})
+            next(run)
+            self.assertEqual(set(steps), {0, 1})
 
     def test_the_model_is_free_between_steps(self):
         for step in self.model.run(PROMPT, gen_length=2, steps=2):
