@@ -125,7 +125,7 @@ class Run(Iterator[Step]):
         core, plan = model._core, self._plan
         before = None if change is None else _before(change)
         after = None if not hooks else _after(hooks, plan)
-        ids = core.checked(ids)
+        ids = core.check_run(ids, settings, plan.watch, before is not None or after is not None)
         self._compute = lambda: core.run([ids], settings, plan.watch, before, after, exchange.deliver, exchange.stop)
 
     def __iter__(self) -> Run:

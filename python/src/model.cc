@@ -131,15 +131,6 @@ std::vector<std::vector<TokenId>> prompts_from(const py::list& given, const Mode
   return prompts;
 }
 
-// A prompt that generate() takes, as it will be read: later changes of what was given make no difference.
-py::array checked_prompt(const Engine& engine, py::handle given) {
-  py::list one;
-  one.append(given);
-  std::vector<TokenId> ids = std::move(prompts_from(one, engine.loaded->config())[0]);
-  const Index size = std::ssize(ids);
-  return to_array(std::move(ids), {size});
-}
-
 py::list generate_batch(Engine& engine, const py::list& given, const py::dict& settings) {
   const ModelConfig& c = engine.loaded->config();
   const SamplerSettings sampler = sampler_from(settings, c);
@@ -156,7 +147,7 @@ py::list generate_batch(Engine& engine, const py::list& given, const py::dict& s
   return made;
 }
 
-WatchSettings watch_from(const py::dict& given) {
+WatchSettings watch_from(const py::dict& given, const ModelConfig& c) {
   WatchSettings made;
   const auto list = [&](const char* name) {
     return given.contains(name) ? given[name].cast<std::vector<Index>>() : std::vector<Index>();
@@ -174,7 +165,28 @@ WatchSettings watch_from(const py::dict& given) {
   made.state_layers = list("state_layers");
   made.logits = flag("logits");
   made.residual_depths = list("residual_depths");
+  for (const auto& group : made.masses) {
+    for (const Index position : group) {
+      if (position >= c.context)
+        fail_usage("masses: holds {}, the model has {} positions", position, c.context);
+    }
+  }
   return made;
+}
+
+// Looks at all that a run is told, before it begins. Returns its prompt as it will be read: later changes of
+// what was given make no difference.
+py::array check_run(Engine& engine, py::handle prompt, const py::dict& settings, const py::dict& watch,
+                    bool changes) {
+  const ModelConfig& c = engine.loaded->config();
+  if (sampler_from(settings, c).cfg_scale > 0 && changes)
+    fail_usage("cfg_scale: callbacks would see half of every pass only; leave it at 0");
+  Watcher(engine, watch_from(watch, c), {py::none(), py::none(), py::none()}, nullptr);
+  py::list one;
+  one.append(prompt);
+  std::vector<TokenId> ids = std::move(prompts_from(one, c)[0]);
+  const Index size = std::ssize(ids);
+  return to_array(std::move(ids), {size});
 }
 
 // One prompt, watched; `stop` ends it before its next pass.
@@ -182,18 +194,8 @@ py::dict run_watched(Engine& engine, const py::list& given, const py::dict& sett
                      const WatchCallbacks& callbacks, std::shared_ptr<Stop> stop) {
   const ModelConfig& c = engine.loaded->config();
   const SamplerSettings sampler = sampler_from(settings, c);
-  const bool changes = !callbacks.before_layer.is_none() || !callbacks.after_layer.is_none();
-  if (changes && sampler.cfg_scale > 0)
-    fail_usage("cfg_scale: callbacks would see half of every pass only; leave it at 0");
   const auto prompts = prompts_from(given, c);
-  const WatchSettings wanted = watch_from(watch);
-  for (const auto& group : wanted.masses) {
-    for (const Index position : group) {
-      if (position >= c.context)
-        fail_usage("masses: holds {}, the model has {} positions", position, c.context);
-    }
-  }
-  Watcher watcher(engine, wanted, callbacks, std::move(stop));
+  Watcher watcher(engine, watch_from(watch, c), callbacks, std::move(stop));
   std::vector<Generation> generations;
   {
     const WithoutGil no_gil;
@@ -317,7 +319,8 @@ void add_model(py::module_& module) {
             return forward(e, ids, {.attentions = attentions, .hidden = hidden});
           },
           py::arg("ids"), py::arg("attentions"), py::arg("hidden"))
-      .def("checked", checked_prompt, py::arg("prompt"))
+      .def("check_run", check_run, py::arg("prompt"), py::arg("settings"), py::arg("watch"),
+           py::arg("changes"))
       .def("generate", generate_batch, py::arg("prompts"), py::arg("settings"))
       .def(
           "run",

@@ -93,7 +93,14 @@ class Recording(unittest.TestCase):
                               ({"record": "column_sums", "heads": [0]}, "heads has no effect"),
                               ({"record": "masses"}, "masses need groups"), ({"masses": {"a": [1], "b": [1]}}, "stands in two groups")):
             with self.subTest(options), self.assertRaisesRegex(buoy.UsageError, line):
-                list(self.model.run(PROMPT, gen_length=2, **options))
+                self.model.run(PROMPT, gen_length=2, **options)
+
+    def test_refuses_settings_before_it_begins(self):
+        for options, line in (({"steps": 0}, "steps is 0, expected at least 1"), ({"top_k": 3}, "top_k"), ({"step": 3}, "step is no setting"),
+                              ({"cfg_scale": 1.0, "change": lambda *_: None}, "callbacks would see half"), ({"masses": {"far": [10**6]}}, "masses: holds 1000000")):
+            with self.subTest(options), self.assertRaisesRegex(buoy.UsageError, line):
+                self.model.run(PROMPT, gen_length=2, **options)
+        self.assertEqual(len(list(self.model.run(PROMPT, gen_length=2, cfg_scale=1.0, record="logits"))), 2)
 
     def test_keeps_whole_matrices_under_the_limit(self):
         long = np.zeros(self.model.config["context"] - 8, np.int32) + 20
