@@ -106,7 +106,7 @@ class Result:
     """
 
     def __init__(self, path: pathlib.Path, text: str):
-        self.path = path
+        self.path = pathlib.Path(path).absolute()  # notebooks change the folder they work in
         self.text = text
 
     @property

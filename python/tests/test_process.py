@@ -54,6 +54,15 @@ class Verbs(unittest.TestCase):
         os.rename(self.path / "one.npz", odd)
         self.assertIn("mini-mdm", buoy.command("inspect", odd))
 
+    def test_leave_results_that_are_found_from_any_folder(self):
+        trace = buoy.load("mini-mdm").trace(PROMPT, gen_length=2, steps=1)
+        here = os.getcwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(self.path)
+        result = buoy.analyze(trace, "out", quiet=True, format="svg", figures=["drift"])
+        os.chdir("/")
+        self.assertEqual((result.path, "samples" in result.tables, result.page.exists()), (self.path / "out", True, True))
+
     def test_say_their_failure_once(self):
         done = subprocess.run([sys.executable, "-c", "import buoy\ntry: buoy.eval('out', model='nobody')\nexcept buoy.Error as error: print(error)"], cwd=self.path,
                               capture_output=True, text=True, timeout=120)
