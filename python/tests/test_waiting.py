@@ -150,15 +150,20 @@ class Waiting(unittest.TestCase):
 
     def test_ctrl_c_ends_waiting_for_a_model_that_another_thread_uses(self):
         self.says("""
-            threading.Thread(target=lambda: list(model.run([5] * 400, gen_length=400)) and model.generate([5] * 400, gen_length=400), daemon=True).start()
+            over = []
+            def work():
+                model.generate([5] * 400, gen_length=600)
+                over.append(1)
+            threading.Thread(target=work, daemon=True).start()
+            while not model._core.holder(): time.sleep(0.001)
             signal.signal(signal.SIGALRM, signal.default_int_handler)
-            signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
             try:
-                while True: model.forward([1, 2])
+                model.forward([1, 2])
             except KeyboardInterrupt:
-                print("interrupted", flush=True)
+                print("interrupted", over, flush=True)
             os._exit(0)
-        """, ["interrupted"])
+        """, ["interrupted []"])
 
     def test_what_a_callback_raises_never_looks_like_the_end(self):
         self.says("""
