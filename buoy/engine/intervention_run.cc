@@ -73,7 +73,8 @@ RunPlan plan_interventions(const InterventionRunSettings& settings, std::span<co
 }
 
 // The pass over the finished sequence counts as the step after the last.
-void check_steps(const InterventionChoice& choice, const RunSettings& run, std::span<const NamedModel> models) {
+void check_steps(const InterventionChoice& choice, const RunSettings& run,
+                 std::span<const NamedModel> models) {
   const std::vector<Index> steps = parse_steps(choice.steps).list;
   for (const NamedModel& m : models) {
     const std::optional<Index> most = most_steps(run.sampler_of(m.given), m.config);

@@ -18,8 +18,6 @@ from .run import Change, Run
 if TYPE_CHECKING:
     from .traces import Trace
 
-_DATE = "2024-07-26"  # a prompt must not depend on when it is made
-
 #: Text, token ids, or messages of a conversation.
 Prompt = Union[str, Sequence[int], np.ndarray[Any, Any], Sequence[Mapping[str, str]]]
 
@@ -92,17 +90,17 @@ class Tokenizer:
         return self._core.token_texts(ids)
 
     def apply_chat_template(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = True,
-                            tokenize: bool = False, date: str = "2024-07-26") -> str | Array:
+                            tokenize: bool = False, date: str | None = None) -> str | Array:
         """A conversation as the prompt that the model was trained on.
 
         Args:
             messages: ``[{"role": "user", "content": "…"}, …]``.
             add_generation_prompt: Whether it ends where the assistant's answer begins.
             tokenize: Token ids instead of text.
-            date: For templates that ask for the day: a prompt must not depend on when it is made.
+            date: See :meth:`Model.prompt_ids`.
         """
         wants_ids = given.flag(tokenize, "tokenize")
-        text = self._core.render_chat(_messages(messages), given.flag(add_generation_prompt, "add_generation_prompt"), given.text(date, "date"))
+        text = self._core.render_chat(_messages(messages), given.flag(add_generation_prompt, "add_generation_prompt"), _day(date))
         return self._core.encode(text, False) if wants_ids else text
 
     @property
@@ -198,10 +196,12 @@ class Model:
             date: For templates that ask for the day, or "today"; None: 2024-07-26, so that a prompt does not depend on when it is made.
         """
         chat = None if chat is None else given.flag(chat, "chat")
-        day = _DATE if date is None else given.text(date, "date")
+        day = _day(date)
         if isinstance(prompt, str):
             return self._core.encode_prompt(given.text(prompt, "prompt"), chat, day)
         if isinstance(prompt, (list, tuple)) and prompt and isinstance(prompt[0], Mapping):
+            if chat is False:
+                raise _core.UsageError("chat is False, and messages are for a chat template")
             return self._core.encode(self._core.render_chat(_messages(prompt), True, day), False)
         if chat is not None:
             raise _core.UsageError("chat has no effect on token ids")
@@ -320,13 +320,17 @@ class Model:
             layers = ",".join(map(str, given.numbers(layers, "layers")))
         wanted = {"record": record, "record_steps": record_steps, "layers": layers, "per_head": per_head, "implicit": implicit}
         chat = None if chat is None else given.flag(chat, "chat")
-        day = _DATE if date is None else given.text(date, "date")
+        day = _day(date)
         refuse_circle(self._core)
         return Trace(_core.trace_prompt(self._core, given.text(prompt, "prompt"), chat, day, settings, wanted))
 
     def _generation(self, made: dict[str, Any]) -> Generation:
         text = self._core.answer_text(made["tokens"][made["prompt_length"]:]) if self._core.has_tokenizer() else None
         return Generation(text=text, **made)
+
+
+def _day(date: str | None) -> str | None:
+    return None if date is None else given.text(date, "date")
 
 
 def _messages(messages: Any) -> str:

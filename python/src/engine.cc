@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "buoy/base/error.h"
+#include "buoy/engine/tracing_model.h"
 #include "python/src/errors.h"
 
 namespace buoy::python {
@@ -40,6 +41,14 @@ void Turn::leave() {
     holder_ = 0;
   }
   moved_.notify_all();
+}
+
+std::optional<ChatTemplate> chat_of(const Engine& engine, Chat wanted,
+                                    const std::optional<std::string>& date) {
+  const std::string day = parse_date(date.value_or(std::string(kDefaultDate)));
+  const auto found = choose_chat_template(engine.loaded->directory(), wanted, day);
+  if (date) check_date({.date = day}, {&found, 1});
+  return found;
 }
 
 InUse::InUse(Engine& engine) : engine_(engine) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <pybind11/pybind11.h>
@@ -38,6 +39,11 @@ struct Engine {
   std::shared_ptr<const LoadedModel> loaded;
   Turn turn;
 };
+
+// The chat template, where it is wanted. Throws UsageError for a day (see parse_date()) that it does not ask
+// for.
+std::optional<ChatTemplate> chat_of(const Engine& engine, Chat wanted,
+                                    const std::optional<std::string>& date);
 
 // The model while work goes on. Made and destroyed without the GIL.
 class InUse {

@@ -212,9 +212,9 @@ auto without_gil(const auto& body) {
 }
 
 std::string render_chat(const Engine& engine, const std::string& messages, bool add_generation_prompt,
-                        const std::string& date) {
+                        const std::optional<std::string>& date) {
   const WithoutGil no_gil;
-  const auto found = choose_chat_template(engine.loaded->directory(), Chat::kOn, parse_date(date));
+  const auto found = chat_of(engine, Chat::kOn, date);
   return found->render(Json::parse(messages),
                        add_generation_prompt ? GenerationPrompt::kAdd : GenerationPrompt::kOmit);
 }
@@ -229,13 +229,10 @@ py::array encode_text(const Engine& engine, const std::string& text, bool specia
 
 // As the command's --prompt: in the chat template where the model has one, unless told otherwise.
 py::array encode_as_prompt(const Engine& engine, const std::string& text, std::optional<bool> chat,
-                           const std::string& date) {
+                           const std::optional<std::string>& date) {
   const Chat wanted = !chat ? Chat::kAuto : *chat ? Chat::kOn : Chat::kOff;
-  std::vector<TokenId> ids = without_gil([&] {
-    const LoadedModel& model = *engine.loaded;
-    return encode_prompt(model.tokenizer(), choose_chat_template(model.directory(), wanted, parse_date(date)),
-                         text);
-  });
+  std::vector<TokenId> ids = without_gil(
+      [&] { return encode_prompt(engine.loaded->tokenizer(), chat_of(engine, wanted, date), text); });
   const Index size = std::ssize(ids);
   return to_array(std::move(ids), {size});
 }

@@ -9,6 +9,7 @@
 #include "buoy/base/error.h"
 #include "buoy/draw/figure.h"
 #include "buoy/engine/trace_source.h"
+#include "buoy/engine/tracing_model.h"
 #include "buoy/io/json.h"
 #include "buoy/probe/trace_arrays.h"
 #include "buoy/report/study_figures.h"
@@ -198,12 +199,13 @@ py::bytes render(const DrawnFigure& drawn, const std::string& format) {
 }
 
 SharedTrace trace_prompt(Engine& engine, const std::string& text, std::optional<bool> chat,
-                         const std::string& date, const py::dict& settings, const py::dict& record) {
+                         const std::optional<std::string>& date, const py::dict& settings,
+                         const py::dict& record) {
   const LoadedModel& model = *engine.loaded;
   if (text.empty()) fail_usage("prompt is empty");
   const SamplerSettings sampler = sampler_from(settings, model.config());
   const RecordSettings wanted = record_from(record, model.config().L);
-  const std::string day = parse_date(date);
+  check_record(wanted, sampler, model.config(), model.name());
   const Chat mode = !chat ? Chat::kAuto : *chat ? Chat::kOn : Chat::kOff;
   const WithoutGil no_gil;
   const InUse in_use(engine);
@@ -213,8 +215,7 @@ SharedTrace trace_prompt(Engine& engine, const std::string& text, std::optional<
     raise_signals();
     return false;
   };
-  const TraceExample example =
-      plain_example(model.tokenizer(), text, choose_chat_template(model.directory(), mode, day));
+  const TraceExample example = plain_example(model.tokenizer(), text, chat_of(engine, mode, date));
   return share(std::move(trace_batch(source, {&example, 1}, 0)[0].trace));
 }
 

@@ -131,7 +131,9 @@ class Options(unittest.TestCase):
         two = self.model.trace(PROMPT, gen_length=2, steps=1, record=["received", "qk"], layers=[4, 3, 0])
         self.assertEqual((sorted(one), list(two["layers"])), (sorted(two), [0, 3, 4]))
         np.testing.assert_array_equal(one["received"], two["received"])
-        for options, line in (({"implicit": "heat"}, "heat"), ({"layers": [99]}, "99"), ({"layers": [1.5]}, "expected whole numbers"), ({"record": "heat"}, "record holds")):
+        for options, line in (({"implicit": "heat"}, "heat"), ({"layers": [99]}, "99"), ({"layers": [1.5]}, "expected whole numbers"), ({"record": "heat"}, "record holds"),
+                              ({"record_steps": "1,2"}, "step 2 is to be recorded, the last of mini-mdm is 1"),
+                              ({"record": "experts"}, "has no experts"), ({"implicit": "magnitude"}, "no state space layers")):
             with self.subTest(options), self.assertRaisesRegex(buoy.UsageError, line):
                 self.model.trace(PROMPT, gen_length=2, **options)
 
@@ -150,7 +152,9 @@ class Options(unittest.TestCase):
                               model.generate("Who?", date=date, gen_length=2).tokens[:-2], next(model.run(message, date=date, gen_length=2)).tokens[:-2],
                               model.trace("Who?", date=date, gen_length=2)["tokens"][:-2]):
                     self.assertEqual(list(found), wanted)
-            for call in (lambda: model.prompt_ids("Who?", date="someday"), lambda: model.trace("Who?", date="someday"), lambda: model.generate([1, 2], date="2026-02-03")):
+            for call in (lambda: self.model.prompt_ids("Who?", date="2026-02-03"), lambda: self.model.trace("Who?", date="2026-02-03", gen_length=2),
+                         lambda: model.prompt_ids("Who?", date="2026-02-03", chat=False), lambda: self.model.tokenizer.apply_chat_template(message, date="2026-02-03"),
+                         lambda: model.prompt_ids("Who?", date="someday"), lambda: model.trace("Who?", date="someday"), lambda: model.generate([1, 2], date="2026-02-03")):
                 with self.assertRaisesRegex(buoy.UsageError, "date|someday"):
                     call()
 
