@@ -283,6 +283,7 @@ expect 2 'one half of such a pass' intervene mask-bos --cfg-scale 1 -o "$work/no
 expect 2 'spare-evidence has no effect without mask-anchors' intervene mask-bos --spare-evidence -m mini-arm -o "$work/none"
 expect 2 'pin-epsilon has no effect without pin-anchors or press-anchors' intervene mask-bos --pin-epsilon 2 -m mini-arm -o "$work/none"
 expect 2 'act at step 5, but mini-mdm takes at most 4 steps' intervene mask-bos --at-steps 2,5 -m mini-mdm --limit 1 --gen-length 4 -o "$work/none"
+expect 2 'act at step 9, but mini-mdm takes at most 4 steps' stress steps=2,4 --intervene mask-bos --at-steps 9 -m mini-mdm --limit 1 --gen-length 8 -o "$work/none"
 expect 2 'at-layers has no effect without an intervention' stress --at-layers 1 -m mini-arm "${quick[@]}" -o "$work/none"
 expect 2 'steps=4 means nothing to mini-arm' stress steps=4 -m mini-arm "${quick[@]}" -o "$work/none"
 expect 2 'steps=4 has no effect with threshold' stress steps=2,4 --threshold 0.9 -m mini-mdm --limit 1 --gen-length 4 -o "$work/none"

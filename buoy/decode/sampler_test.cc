@@ -69,7 +69,7 @@ TEST(SamplerSettings, AreReadAndWrittenByName) {
             "remasking is \"low\", expected one of low_confidence, random, sequential");
 }
 
-TEST(SamplerSettings, BoundTheStepsWhereOnlyTheRunDoesNotTell) {
+TEST(SamplerSettings, BoundTheStepsUnlessOnlyTheRunTells) {
   const auto most = [](const SamplerSettings& settings, const char* family) {
     ModelConfig config;
     config.family = find_family(family);

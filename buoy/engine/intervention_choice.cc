@@ -103,6 +103,21 @@ std::vector<InterventionSettings> choose_interventions(const InterventionChoice&
   return all;
 }
 
+void check_steps(const InterventionChoice& choice, const NamedModel& model,
+                 std::span<const SamplerSettings> samplers) {
+  const std::vector<Index> steps = parse_steps(choice.steps).list;
+  Index most = 0;
+  for (const SamplerSettings& sampler : samplers) {
+    const std::optional<Index> its = most_steps(sampler, model.config);
+    if (!its) return;
+    most = std::max(most, *its);
+  }
+  // The pass over the finished sequence counts as the step after the last.
+  if (steps.empty() || samplers.empty() || steps.back() <= most) return;
+  fail_usage("interventions act at step {}, but {} takes at most {} steps, and one pass more", steps.back(),
+             model.name, most);
+}
+
 InterventionPlan with_controls(std::span<const InterventionSettings> wanted) {
   InterventionPlan all;
   all.named.push_back({.name = kNoIntervention});

@@ -72,18 +72,6 @@ RunPlan plan_interventions(const InterventionRunSettings& settings, std::span<co
   return plan;
 }
 
-// The pass over the finished sequence counts as the step after the last.
-void check_steps(const InterventionChoice& choice, const RunSettings& run,
-                 std::span<const NamedModel> models) {
-  const std::vector<Index> steps = parse_steps(choice.steps).list;
-  for (const NamedModel& m : models) {
-    const std::optional<Index> most = most_steps(run.sampler_of(m.given), m.config);
-    if (!most || steps.empty() || steps.back() <= *most) continue;
-    fail_usage("interventions act at step {}, but {} takes at most {} steps, and one pass more", steps.back(),
-               m.name, *most);
-  }
-}
-
 }  // namespace
 
 std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionRunSettings& settings,
@@ -91,9 +79,10 @@ std::optional<IntervenedRun> run_interventions(Ranks& ranks, const InterventionR
   RankObserver observer(ranks, watching);
   const std::vector<NamedModel> models = read_models(settings.run);
   for (const NamedModel& m : models) {
-    check_watchable(settings.run.sampler_of(m.given), m.config, "an intervention");
+    const SamplerSettings& sampler = settings.run.sampler_of(m.given);
+    check_watchable(sampler, m.config, "an intervention");
+    check_steps(settings.choice, m, {&sampler, 1});
   }
-  check_steps(settings.choice, settings.run, models);
   const auto warn = [&](const std::string& line) { observer.warn(line); };
   InterventionPlan conditions =
       with_controls(choose_interventions(settings.choice, settings.run.sampler, models, Unfit::kLeftOut));

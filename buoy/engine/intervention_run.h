@@ -40,6 +40,10 @@ std::vector<InterventionSettings> choose_interventions(const InterventionChoice&
                                                        std::span<const NamedModel> models,
                                                        Unfit unfit = Unfit::kRefused);
 
+// Throws UsageError for a step to act at that a model has under none of the samplers, where there are any.
+void check_steps(const InterventionChoice& choice, const NamedModel& model,
+                 std::span<const SamplerSettings> samplers);
+
 // Those of the choice that some model can be put through; the observer is warned of the others. For lists
 // that nobody asked for by name.
 std::vector<std::string> fitting_interventions(const InterventionChoice& choice,

@@ -34,6 +34,18 @@ struct StressPlan {
   int rank = 0;
 };
 
+// The samplers that a model writes with, level by level.
+std::vector<SamplerSettings> samplers_of(const StressPlan& plan, const SamplerSettings& sampler,
+                                         const NamedModel& model) {
+  std::vector<SamplerSettings> made;
+  for (const Sweep& sweep : plan.sweeps) {
+    for (const StressLevel& level : sweep.levels) {
+      if (const auto its = sampler_at(sampler, level, model.config)) made.push_back(*its);
+    }
+  }
+  return made;
+}
+
 StressPlan make_plan(const Ranks& ranks, const StressRunSettings& settings,
                      std::span<const NamedModel> models, RunObserver& observer) {
   const auto warnings = [&](const std::string& line) { observer.warn(line); };
@@ -56,6 +68,8 @@ StressPlan make_plan(const Ranks& ranks, const StressRunSettings& settings,
                              .chosen = items_for(levels, set.name, set.items, settings.stress, warnings)});
     }
   }
+  for (const NamedModel& model : models)
+    check_steps(settings.choice, model, samplers_of(plan, settings.run.sampler_of(model.given), model));
   return plan;
 }
 

@@ -8,6 +8,7 @@ from . import _core
 
 MOST = 2**31  #: as a count: what nobody has
 
+
 def text(value: Any, what: str) -> str:
     """A text. Raises TypeError for anything else, UsageError for one that no encoding has."""
     if not isinstance(value, str):
