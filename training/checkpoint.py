@@ -5,8 +5,8 @@ import os
 
 import torch
 
+from kernels import CONV_WIDTH
 from model import BOS, EOS, EPS, KINDS, MASK, PAD, Model, Shape, layer_types
-from ssd import CONV, STATE
 
 LLAMA = dict(block="model.layers.{}.", embedding="model.embed_tokens", norm="model.norm", head="lm_head",
              norm1="input_layernorm", norm2="post_attention_layernorm",
@@ -68,8 +68,8 @@ def config_of(model):
                     n_heads=s.heads, n_kv_heads=s.heads, n_layers=s.layers, residual_dropout=0.0, rope=True,
                     rope_full_precision=True, scale_logits=False, weight_tying=False, use_cache=False) | shared
     return dict(architectures=["BuoySsdMdmForMaskedLM"], model_type="buoy_ssd_mdm", hidden_size=s.width,
-                num_hidden_layers=s.layers, num_attention_heads=s.heads, head_dim=s.head, state_size=STATE,
-                conv_kernel=CONV, layer_types=layer_types(model.kind, s.layers), intermediate_size=s.mlp,
+                num_hidden_layers=s.layers, num_attention_heads=s.heads, head_dim=s.head, state_size=s.head,
+                conv_kernel=CONV_WIDTH, layer_types=layer_types(model.kind, s.layers), intermediate_size=s.mlp,
                 ssd_intermediate_size=s.ssd_mlp, max_position_embeddings=s.context, mask_token_id=MASK,
                 tie_word_embeddings=False) | shared
 

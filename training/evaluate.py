@@ -99,12 +99,8 @@ class Runner:
         sizes = torch.tensor([len(p) + length for p in prompts])
         starts = torch.cat([torch.zeros(1), sizes.cumsum(0)]).to(self.device, torch.int32)
         tokens = torch.tensor([t for p in prompts for t in p + [filler] * length], device=self.device)
-        at = torch.arange(len(tokens), device=self.device)
-        which = torch.bucketize(at, starts, right=True) - 1
-        positions = at - starts[which]
         ends = starts[1:, None].long() - length + torch.arange(length, device=self.device)  # [S, length]
-        longest = int(sizes.max())
-        run = lambda rows: self.model.logits(tokens, positions, starts, longest, rows).float()
+        run = lambda rows: self.model.logits(tokens, starts, rows).float()
         if self.model.causal:
             done = torch.zeros(len(prompts), dtype=torch.bool, device=self.device)
             for i in range(length):
@@ -152,7 +148,7 @@ class Runner:
         starts = torch.tensor([0, len(ids)], device=self.device, dtype=torch.int32)
         for block in self.model.blocks:
             block.watch = attention
-        self.model.hidden(tokens, torch.arange(len(ids), device=self.device), starts, len(ids))
+        self.model.hidden(tokens, starts)
         for block in self.model.blocks:
             block.watch = None
         return torch.stack(found)

@@ -1,14 +1,13 @@
 """The four networks, one code: causal attention (arm), full attention (mdm), state space mixers (ssm), and these with
 attention in every fourth layer (hybrid). Sequences lie one after another, without padding."""
 import dataclasses
-import inspect
 import math
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from ssd import SsdMixer, neighbours
+from kernels import CONV_WIDTH, TILE, attention, conv, pack, ssd
 
 BOS, EOS, MASK, PAD = 0, 1, 2, 3
 EPS = 1e-5
@@ -39,30 +38,30 @@ def layer_types(kind, layers):
     return ["attention" if kind == "hybrid" and i % 4 == 3 else "ssd" for i in range(layers)]
 
 
-try:
-    from torch.nn.attention.varlen import varlen_attn
-    HAS_WINDOW = "window_size" in inspect.signature(varlen_attn).parameters
-except ImportError:
-    varlen_attn = None
+class SsdMixer(nn.Module):
+    """What ssd.py says, of inputs that a projection and a convolution make."""
+    def __init__(self, width, heads):
+        super().__init__()
+        self.width, self.heads = width, heads
+        self.inp = nn.Parameter(torch.empty(3 * width + 2 * heads, width))
+        self.conv_w, self.conv_b = nn.Parameter(torch.randn(3 * width, CONV_WIDTH) * 0.2), nn.Parameter(torch.zeros(3 * width))
+        dt = torch.exp(torch.rand(2 * heads) * (math.log(0.1) - math.log(0.001)) + math.log(0.001))
+        self.dt_bias = nn.Parameter(dt + torch.log(-torch.expm1(-dt)))  # softplus of it is dt
+        self.a_log = nn.Parameter(torch.log(torch.empty(2 * heads).uniform_(1, 16)))
+        self.fc_d, self.d = nn.Parameter(torch.empty(heads, width)), nn.Parameter(torch.ones(heads))
+        self.norm = nn.Parameter(torch.ones(width))
+        self.out = nn.Parameter(torch.empty(width, width))
 
-
-def attend(q, k, v, starts, longest, causal):
-    """q, k, v [T, H, D]; starts [S+1] int32: attention within each sequence only."""
-    if not q.is_cuda:
-        return attend_dense(q, k, v, starts, causal)
-    if HAS_WINDOW:
-        return varlen_attn(q, k, v, starts, starts, longest, longest, window_size=(-1, 0) if causal else (-1, -1))
-    return varlen_attn(q, k, v, starts, starts, longest, longest, is_causal=causal)
-
-
-def attend_dense(q, k, v, starts, causal):
-    at = torch.arange(q.shape[0], device=q.device)
-    which = torch.bucketize(at, starts.long(), right=True)
-    allowed = which[:, None] == which[None, :]
-    if causal:
-        allowed = allowed & (at[:, None] >= at[None, :])
-    q, k, v = (x.transpose(0, 1)[None] for x in (q, k, v))
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed[None, None])[0].transpose(0, 1)
+    def forward(self, h, packing):
+        T, W, H = h.shape[0], self.width, self.heads
+        u = conv(F.linear(h, self.inp[:3 * W]), self.conv_w, self.conv_b, packing)
+        # Δ and D in one product, filled up to 16 rows: narrower ones take the card's slow way.
+        few = torch.cat([self.inp[3 * W:], self.fc_d, torch.zeros_like(self.inp[:-3 * H % 16])])
+        z = F.linear(h, few).to(torch.promote_types(h.dtype, torch.float32))
+        dt = F.softplus(z[:, :2 * H] + self.dt_bias).view(T, 2, H).transpose(0, 1)  # forward, backward
+        la = -torch.exp(self.a_log).view(2, 1, H) * dt
+        y = ssd(u, dt, la, z[:, 2 * H:3 * H] + self.d, packing)
+        return F.linear(F.rms_norm(y, (W,), self.norm.to(y.dtype), EPS), self.out)
 
 
 class Block(nn.Module):
@@ -81,16 +80,16 @@ class Block(nn.Module):
             self.mixer = SsdMixer(W, shape.heads)
         self.gate_up, self.down = nn.Parameter(torch.empty(2 * mlp, W)), nn.Parameter(torch.empty(W, mlp))
 
-    def attention(self, h, cos, sin, starts, longest):
+    def attention(self, h, cos, sin, packing):
         T = h.shape[0]
         q, k, v = F.linear(h, self.qkv).view(T, 3, self.shape.heads, self.shape.head).unbind(1)
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-        y = self.watch(q, k, v) if self.watch else attend(q, k, v, starts, longest, self.causal)
+        y = self.watch(q, k, v) if self.watch else attention(q, k, v, packing, self.causal)
         return F.linear(y.reshape(T, self.shape.width), self.out)
 
-    def forward(self, x, cos, sin, starts, seq, near, longest):
+    def forward(self, x, cos, sin, packing):
         h = F.rms_norm(x, (self.shape.width,), self.norm1, EPS)
-        x = x + (self.attention(h, cos, sin, starts, longest) if self.mixer is None else self.mixer(h, seq, near, EPS))
+        x = x + (self.attention(h, cos, sin, packing) if self.mixer is None else self.mixer(h, packing))
         gate, up = F.linear(F.rms_norm(x, (self.shape.width,), self.norm2, EPS), self.gate_up).chunk(2, -1)
         return x + F.linear(F.silu(gate) * up, self.down)
 
@@ -117,20 +116,24 @@ class Model(nn.Module):
         self.register_buffer("cos", angle.cos()[:, None, :], persistent=False)
         self.register_buffer("sin", angle.sin()[:, None, :], persistent=False)
 
-    def hidden(self, tokens, positions, starts, longest):
-        """What the last block leaves, before the last norm. starts [S+1] int32 says where sequences begin."""
-        x, cos, sin, seq, near = F.embedding(tokens, self.embedding), self.cos[positions], self.sin[positions], None, None
-        if any(b.mixer is not None for b in self.blocks):
-            seq = torch.bucketize(torch.arange(len(tokens), device=tokens.device), starts.long(), right=True)
-            near = neighbours(seq)
+    def hidden(self, tokens, starts):
+        """What the last block leaves, before the last norm. starts [S+1] int32: where sequences begin, then their end. What
+        fills the last tile up is a sequence of its own, and cut off again."""
+        T = len(tokens)
+        missing = -T % TILE
+        if missing:
+            tokens, starts = F.pad(tokens, (0, missing), value=PAD), F.pad(starts, (0, 1), value=T + missing)
+        packing = pack(starts, T + missing)
+        at = torch.arange(T + missing, device=tokens.device) - packing.first
+        x, cos, sin = F.embedding(tokens, self.embedding), self.cos[at], self.sin[at]
         if torch.is_autocast_enabled("cuda"):
             x = x.bfloat16()  # the residual stream too: bandwidth is what a model of this width waits for
         for block in self.blocks:
-            x = block(x, cos, sin, starts, seq, near, longest)
-        return x
+            x = block(x, cos, sin, packing)
+        return x[:T]
 
-    def logits(self, tokens, positions, starts, longest, rows=None):
-        x = self.hidden(tokens, positions, starts, longest)
+    def logits(self, tokens, starts, rows=None):
+        x = self.hidden(tokens, starts)
         return read_out(x if rows is None else x[rows], self.norm, self.head)
 
 

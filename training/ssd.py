@@ -5,36 +5,15 @@ backward Δ, a, and D_i on the diagonal. Both directions share B and C, so insid
 between chunks each direction carries a state. Sequences lie one after another and do not see each other.
 `python3 training/ssd.py` compares it with M written out, in float64.
 """
-import math
-
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
 
-STATE, CONV, CHUNK = 32, 7, 64
+CHUNK = 64
 NEVER = -1e30  # exp() of it is 0, and so is its gradient
 
 
-def neighbours(seq):
-    """For each offset −3..3 which positions have a neighbour there in their own sequence: [CONV, T, 1] bool."""
-    at = torch.arange(len(seq), device=seq.device)
-    same = []
-    for k in range(-(CONV // 2), CONV // 2 + 1):
-        same.append((seq.roll(-k) == seq) & (at + k >= 0) & (at + k < len(seq)))
-    return torch.stack(same)[..., None]
-
-
-def convolve(x, weight, bias, near):
-    """Depthwise, centred, zero beyond a sequence's ends. x [T, channels], weight [channels, CONV]."""
-    y = bias + weight[:, CONV // 2] * x
-    for k in range(CONV):
-        if k != CONV // 2:
-            y = y + weight[:, k] * torch.where(near[k], x.roll(CONV // 2 - k, 0), 0)
-    return y
-
-
 def within_chunks(v, B, C, dt, f, b, seq):
-    """The part of y that comes from the own chunk. v, B, C [c,H,Q,·]; dt, f, b as in ssd()."""
+    """The part of y that comes from the own chunk. v, B, C [c,H,Q,·]; dt, f, b as in ssd_chunks()."""
     i = torch.arange(v.shape[2], device=v.device)
     below = i[:, None] > i[None, :]
     gap = torch.where(below, f[..., :, None] - f[..., None, :], b[..., :, None] - b[..., None, :])
@@ -60,7 +39,7 @@ def between_chunks(f, b, seq, dtype):
     return torch.stack(weights).to(dtype)
 
 
-def ssd(v, B, C, dt, la, seq):
+def ssd_chunks(v, B, C, dt, la, seq):
     """y without its diagonal [T,H,P]. v [T,H,P], B, C [T,H,n]; dt, la [2,T,H]: Δ and log a of both directions, float32
     or better; seq [T] numbers the sequences."""
     T, H, P = v.shape
@@ -88,32 +67,6 @@ def ssd(v, B, C, dt, la, seq):
     return y.transpose(1, 2).reshape(T + pad, H, P)[:T]
 
 
-class SsdMixer(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.width, self.heads = width, heads
-        self.inp = nn.Parameter(torch.empty(3 * width + 2 * heads, width))
-        self.conv_w, self.conv_b = nn.Parameter(torch.randn(3 * width, CONV) * 0.2), nn.Parameter(torch.zeros(3 * width))
-        dt = torch.exp(torch.rand(2 * heads) * (math.log(0.1) - math.log(0.001)) + math.log(0.001))
-        self.dt_bias = nn.Parameter(dt + torch.log(-torch.expm1(-dt)))  # softplus of it is dt
-        self.a_log = nn.Parameter(torch.log(torch.empty(2 * heads).uniform_(1, 16)))
-        self.fc_d, self.d = nn.Parameter(torch.empty(heads, width)), nn.Parameter(torch.ones(heads))
-        self.norm = nn.Parameter(torch.ones(width))
-        self.out = nn.Parameter(torch.empty(width, width))
-
-    def forward(self, h, seq, near, eps):
-        T, W, H = h.shape[0], self.width, self.heads
-        z = F.linear(h, self.inp)
-        u = F.silu(convolve(z[:, :3 * W], self.conv_w.to(z.dtype), self.conv_b.to(z.dtype), near))
-        v, B, C = u.view(T, 3, H, W // H).unbind(1)
-        high = torch.promote_types(h.dtype, torch.float32)
-        dt = F.softplus(z[:, 3 * W:].to(high) + self.dt_bias).view(T, 2, H).transpose(0, 1)  # forward, backward
-        la = -torch.exp(self.a_log).view(2, 1, H) * dt
-        D = F.linear(h, self.fc_d).to(high) + self.d
-        y = ssd(v, B, C, dt, la, seq) + v * D[..., None].to(v.dtype)
-        return F.linear(F.rms_norm(y.reshape(T, W), (W,), self.norm.to(y.dtype), eps), self.out)
-
-
 def written_out(v, B, C, dt, la, seq):
     """The same by the definition: M whole, from sums over all positions before a given one."""
     at = torch.arange(len(v))
@@ -134,7 +87,7 @@ def main():
         dt = torch.rand(2, T, 2, dtype=torch.double, requires_grad=True)
         a = torch.rand(2, 1, 2, dtype=torch.double, requires_grad=True)
         inputs = v, B, C, dt, a
-        quick, plain = ssd(v, B, C, dt, -a * dt, seq), written_out(v, B, C, dt, -a * dt, seq)
+        quick, plain = ssd_chunks(v, B, C, dt, -a * dt, seq), written_out(v, B, C, dt, -a * dt, seq)
         weight = torch.randn_like(plain)
         grads = [torch.autograd.grad((y * weight).sum(), inputs) for y in (quick, plain)]
         worst = float((quick - plain).abs().max())

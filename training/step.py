@@ -5,6 +5,7 @@ import time
 import torch
 import torch.nn.functional as F
 
+from kernels import pack
 from model import BOS, MASK, read_out
 from muon import Muon
 from shards import ANSWER, PADDING, PLAIN, PROMPT, STARTS, TAIL
@@ -47,12 +48,6 @@ def weighted(x, norm, head, target, weight):
     return (loss * weight).sum() / weight.sum()
 
 
-def locate(starts, T):
-    at = torch.arange(T, device=starts.device)
-    which = torch.bucketize(at, starts, right=True) - 1
-    return at - starts[which], which
-
-
 class Step:
     """The loss of a batch. Compiled, one block of each kind is, and the loss: a fraction of the time that all twelve
     blocks as one piece take."""
@@ -68,10 +63,10 @@ class Step:
         return self
 
     def __call__(self, tokens, flags, starts, draws):
-        positions, which = locate(starts, self.a.tokens)
+        which = pack(starts, self.a.tokens).seq
         with torch.autocast(self.a.device, torch.bfloat16, enabled=self.a.device == "cuda"):
             read, target, weight = self.task(tokens, flags, which, draws, self.table)
-            x = self.model.hidden(read, positions, starts, self.a.longest)
+            x = self.model.hidden(read, starts)
             return self.loss(x, self.model.norm, self.model.head, target, weight)
 
     def eager(self):

@@ -20,7 +20,6 @@ def recipe(p):
     """What every kind is trained with, unless a sweep tries something else."""
     p.add_argument("--optimizer", choices=("muon", "adamw"), default="muon")
     p.add_argument("--tokens", type=int, default=32768)
-    p.add_argument("--longest", type=int, default=1536)
     p.add_argument("--layers", type=int, default=Shape.layers, help="fewer only to try the recipe out")
     p.add_argument("--lr", type=float, default=5e-3)
     p.add_argument("--decay", type=float, default=0.1, help="weight decay")
