@@ -34,7 +34,7 @@ double best_of(int repeat, const auto& body) {
   return best;
 }
 
-// SDAR's layers in the size of the bundled pair.
+// SDAR's layers in the size of a pair of 6 million parameters.
 ModelConfig small_sdar(const BlockBench& bench) {
   ModelConfig c = make_shape("sdar-4b");
   c.L = 8, c.E = 256, c.H = 8, c.Hkv = 8, c.D = 32, c.F = 704, c.V = 2048;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every number of buoy analyze against NumPy over the exported matrices, for the bundled pair, random models with experts, in blocks and with state
+# Every number of buoy analyze against NumPy over the exported matrices, for bundled models, random models with experts, in blocks and with state
 # space layers.
 # usage: analyses_test.sh BUOY PYTHON
 set -euo pipefail

@@ -1,13 +1,14 @@
 #!/bin/sh
 # Makes the set: tools, data, trainings side by side on one GPU, scores. The same command goes on where it stopped.
-#   training/run.sh WORK_DIRECTORY [--kinds "arm mdm hybrid ssm"] [--seeds "1 2 3"] [--steps 7000] [--ramp 1050] [--seconds 100000]
-#     [--tokens 32768] [--pack "PACK_FLAGS"] [--items 1000] [--score-seconds 100000] [--results DIRECTORY] [--include DIRECTORY]
+#   training/run.sh WORK_DIRECTORY [--kinds "arm mdm hybrid ssm"] [--seeds "1 2 3"] [--steps 15000] [--ramp 2250] [--seconds 100000]
+#     [--tokens 32768] [--pack "--several 0.5"] [--items 1000] [--score-seconds 100000] [--results DIRECTORY] [--include DIRECTORY]
 #     [-- TRAIN_FLAGS]
 # --seconds bounds the trainings, counted from the start: they then stop where they are, and go on with the same command.
 # --ramp: over so many steps questions grow from one passage to ten (15 % of them unless given); looking up is learnt there.
-# A step of all four kinds takes 62 ms on an H200, of three seeds each 186.
-# --pack: more about the data, as in --pack "--several 0.5" (buoy-pack --help).
-# --results takes logs while they grow, each kind's checkpoints (tar) when it is trained, scores at the end: mini-KIND-SEED.
+# A step of all four kinds takes 40 ms on an H200, of three seeds each 110.
+# --pack: more about the data (buoy-pack --help).
+# --results takes logs while they grow, each kind's checkpoints (tar) and settings when it is trained, scores at the end:
+# mini-KIND-SEED. training/card.py makes a model's card of them.
 # --include holds fmt, nlohmann and CLI where these are not installed. Seeds are those of first weights and masks; all see
 # the same data in the same order.
 set -eu
@@ -15,7 +16,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 began=$(date +%s)
 work=${1:?usage: run.sh WORK_DIRECTORY [FLAGS], see its first lines}
 shift
-kinds="arm mdm hybrid ssm" seeds="1 2 3" steps=7000 seconds=100000 items=1000 score=100000 results= include= tokens=32768 ramp= pack_flags=
+kinds="arm mdm hybrid ssm" seeds="1 2 3" steps=15000 seconds=100000 items=1000 score=100000 results= include= tokens=32768 ramp= pack_flags='--several 0.5'
 while [ $# -gt 0 ]; do
   case $1 in
     --kinds) kinds=$2 ;;
@@ -78,7 +79,8 @@ keep() {  # kind
     [ -f "$run/checkpoint/config.json" ] || continue
     cp "$tokenizer" "$run/checkpoint/"
     echo '{"prompt_template": "micro"}' > "$run/checkpoint/buoy.json"
-    tar -C "$run" -cf "$results/mini-$1-$seed.tar" checkpoint settings.json
+    cp "$run/settings.json" "$results/mini-$1-$seed.settings.json"
+    tar -C "$run" -cf "$results/mini-$1-$seed.tar" checkpoint
   done
 }
 for training in $trainings; do

@@ -6,6 +6,7 @@ train side by side, each into RUN-SEED: first weights and masks differ, the data
 import argparse
 import json
 import os
+import pathlib
 import time
 
 import torch
@@ -43,6 +44,7 @@ def arguments():
     p.add_argument("--out", required=True)
     p.add_argument("--steps", type=int, required=True)
     p.add_argument("--seconds", type=float, default=480, help="longest piece; the run goes on with the same command")
+    p.add_argument("--save-every", type=int, default=1000, metavar="STEPS", help="so much at most is lost when a run is killed")
     p.add_argument("--began", type=float, help="when --seconds began to run, in Unix time; now unless given")
     p.add_argument("--profile", action="store_true", help="30 steps, then what each kernel took of one of them; nothing is saved")
     p.add_argument("--seeds", type=int, nargs="+", default=[1], help="of the first weights and of the masks; the data has its own")
@@ -55,21 +57,39 @@ def rate(step, a):
     return a.lr * min(1, (step + 1) / 500) * (1 if done < 0.4 else max(0.02, 1 - (done - 0.4) / 0.6))
 
 
-def begin(a, seed):
-    """The run of one seed: its trainer and the number of steps it has behind it."""
-    out = f"{a.out}-{seed}"
-    os.makedirs(out, exist_ok=True)
-    torch.manual_seed(seed)
-    trainer = Trainer(Model(a.kind, Shape(layers=a.layers)).to(a.device), a, seed)
-    step = trainer.load(out + "/state.pt") if os.path.exists(out + "/state.pt") else 0
-    trainer.prepare()
-    return trainer, step
+def states(out):
+    """{steps behind it: file} of what a run has stored."""
+    return {int(p.stem.split("-")[1]): p for p in pathlib.Path(out).glob("state-*.pt")}
 
 
-def finish(trainer, a, step):
+def begin(a):
+    """The trainers, one a seed, and the number of steps they have behind them: the last that all seeds have stored."""
+    outs = {seed: f"{a.out}-{seed}" for seed in a.seeds}
+    step = max(set.intersection(*(set(states(out)) for out in outs.values())), default=0)
+    trainers = []
+    for seed, out in outs.items():
+        os.makedirs(out, exist_ok=True)
+        torch.manual_seed(seed)
+        trainer = Trainer(Model(a.kind, Shape(layers=a.layers)).to(a.device), a, seed)
+        if step:
+            trainer.load(states(out)[step])
+        trainer.prepare()
+        trainers.append(trainer)
+    return trainers, step
+
+
+def save(trainer, a, step):
+    """The last two are kept: a run that is killed between two seeds goes on from where both were."""
     out = f"{a.out}-{trainer.seed}"
+    trainer.wait()
     trainer.save(out + "/state.part", step)
-    os.replace(out + "/state.part", out + "/state.pt")
+    os.replace(out + "/state.part", f"{out}/state-{step}.pt")
+    for older in sorted(states(out))[:-2]:
+        os.remove(f"{out}/state-{older}.pt")
+
+
+def finish(trainer, a, step):  # after all are stored
+    out = f"{a.out}-{trainer.seed}"
     save_checkpoint(trainer.model, out + "/checkpoint")
     with open(out + "/settings.json", "w") as f:
         json.dump(vars(a) | dict(step=step, seed=trainer.seed), f, indent=1)
@@ -99,11 +119,7 @@ def profile(trainers, shards, a):
 
 def main():
     a = arguments()
-    runs = [begin(a, seed) for seed in a.seeds]
-    trainers, steps_done = [r[0] for r in runs], {r[1] for r in runs}
-    if len(steps_done) > 1:
-        raise SystemExit(f"{a.out}: the seeds have {sorted(steps_done)} steps behind them, expected one number")
-    step, = steps_done
+    trainers, step = begin(a)
     print(f"{a.out} {sum(p.numel() for p in trainers[0].model.parameters())} parameters, seeds {a.seeds}", flush=True)
     shards = Shards(a.data, a.tokens, step, a.device)
     if a.profile:
@@ -124,8 +140,12 @@ def main():
             speed = (step - mark[0]) * a.tokens * len(trainers) / (now - mark[1]) / 1e6 if mark else 0
             print(f"{a.out} {step} loss {losses} {now - began:.0f}s {speed:.2f}M tokens/s waited {shards.waited:.1f}s", flush=True)
             mark, counted = (step, now), 0
-    for trainer in trainers:
-        finish(trainer, a, step)
+        if step % a.save_every == 0:
+            for trainer in trainers:
+                save(trainer, a, step)
+    for way in (save, finish):
+        for trainer in trainers:
+            way(trainer, a, step)
     print(f"{a.out} step {step} of {a.steps} in {time.time() - began:.0f}s", flush=True)
 
 

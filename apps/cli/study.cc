@@ -144,7 +144,7 @@ void add_study(Command& command) {
             "Leave the traces in OUTPUT/traces and the twins in OUTPUT/twins when all is done");
   verb.flag("--overwrite", &options->overwrite, "Where the directory holds another study, replace it");
   verb.footer(
-      "Without arguments: the bundled pair on 20 bundled questions. docs/definitions.md says what every "
+      "Without arguments: mini-mdm and mini-arm on 20 bundled questions. docs/definitions.md says what every "
       "number means. A study that was stopped goes on where it was when the same command is "
       "given again: until it is done its traces lie in OUTPUT/traces.\n\n"
       "Examples:\n"

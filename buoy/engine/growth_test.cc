@@ -232,7 +232,7 @@ TEST_F(GrowingRun, TheSamplersCodeStandsForTheseTokens) {
   const auto made = evaluate();
   for (const SampleResult& r : made->results) tokens += Json(r.output_ids).dump();
   EXPECT_EQ(kSamplerCode, 2);
-  EXPECT_EQ(tokens, "[1930,975,2022,697][1783,53,355,1778][1462,1718,1102,761][1993,1702,432,1241]");
+  EXPECT_EQ(tokens, "[1939,953,2010,1346][1786,1][73,1148,903,626][1993,849,2000,1241]");
 }
 
 TEST(CutToFit, KeepsTheLongestBeginning) {

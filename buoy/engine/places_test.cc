@@ -53,10 +53,13 @@ TEST_F(HubCache, IsNotLeftThroughARef) {
 }
 
 TEST(FindModel, KnowsTheBundledOnesAndSaysWhatThereIs) {
-  EXPECT_EQ(bundled_models(kTree), (std::vector<std::string>{"mini-arm", "mini-mdm"}));
+  EXPECT_EQ(bundled_models(kTree),
+            (std::vector<std::string>{"mini-arm", "mini-hybrid", "mini-mdm", "mini-ssm"}));
   EXPECT_EQ(find_model("mini-mdm", kTree).name, "mini-mdm");
   const std::string message = error_of([] { find_model("mini-mdn", kTree); });
-  EXPECT_NE(message.find("no bundled model of that name (mini-arm, mini-mdm)"), message.npos) << message;
+  EXPECT_NE(message.find("no bundled model of that name (mini-arm, mini-hybrid, mini-mdm, mini-ssm)"),
+            message.npos)
+      << message;
   const std::string file = source_path("data/demo_prompt.txt").string();
   EXPECT_EQ(error_of([&] { find_model(file, kTree); }), file + ": is no directory, expected that of a model");
   const std::string alone = error_of([] { find_model("mini-mdm", {}); });

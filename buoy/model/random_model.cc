@@ -13,7 +13,7 @@
 namespace buoy {
 namespace {
 
-// Sizes as in the published config.json files; `mini` is the bundled pair's shape with a longer context and
+// Sizes as in the published config.json files; `mini` is the bundled models' shape with a longer context and
 // `small` fits a laptop.
 struct NamedShape {
   std::string_view name, model_type;
@@ -63,30 +63,30 @@ constexpr NamedShape kShapes[] = {
      .kept_groups = 4,
      .dense_layers = 1},
     {"small", "llada", 24, 1024, 16, 16, 2816, 32000, 8192},
-    {"mini", "llada", 12, 192, 6, 6, 512, 2048, 32768},
+    {"mini", "llada", 12, 160, 5, 5, 432, 2048, 32768},
     {.name = "mini-ssm",
      .model_type = "buoy_ssd_mdm",
      .L = 12,
-     .E = 192,
-     .H = 6,
-     .Hkv = 6,
-     .F = 512,
+     .E = 160,
+     .H = 5,
+     .Hkv = 5,
+     .F = 432,
      .V = 2048,
      .context = 32768,
      .state = 32,
-     .ssd_F = 496},
+     .ssd_F = 416},
     {.name = "mini-hybrid",
      .model_type = "buoy_ssd_mdm",
      .L = 12,
-     .E = 192,
-     .H = 6,
-     .Hkv = 6,
-     .F = 512,
+     .E = 160,
+     .H = 5,
+     .Hkv = 5,
+     .F = 432,
      .V = 2048,
      .context = 32768,
      .state = 32,
      .attention_at = 4,
-     .ssd_F = 496},
+     .ssd_F = 416},
 };
 
 // A pattern this long repeats; no tensor of a layer starts at the same place of it as its neighbour.

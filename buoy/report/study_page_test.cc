@@ -227,7 +227,7 @@ TEST(StudyPage, AModelHasOneColorInAllFigures) {
   }
 }
 
-// Longer and deeper than the bundled pair's default study.
+// Longer and deeper than the default study of bundled models.
 TEST(StudyPage, StaysBelowThreeMegabytes) {
   const TempDir dir;
   const StudyResult result =

@@ -1,4 +1,4 @@
-// Interventions on the bundled pair, seen through whole attention matrices that a second observer keeps.
+// Interventions on two bundled models, seen through whole attention matrices that a second observer keeps.
 #include <cmath>
 
 #include "buoy/base/error.h"

@@ -1,4 +1,4 @@
-// A model of the bundled pair under interventions, with the whole attention matrices that it used.
+// A bundled model under interventions, with the whole attention matrices that it used.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Pinned anchors on the bundled pair, layer by layer against the attention of a plain pass over the same
+// Pinned anchors on two bundled models, layer by layer against the attention of a plain pass over the same
 // tokens.
 #include <cmath>
 #include <iterator>
@@ -227,7 +227,7 @@ TEST_P(Pinned, TheControlHasTheDoseOfWhatItControls) {
   };
   for (const std::string across : {"steps", "layers"}) {
     const double pinned = mass(("pin-anchors=" + across).c_str());
-    EXPECT_GT(pinned, 0.01);
+    EXPECT_GT(pinned, 1e-3) << "shows nothing unless attention is moved";
     EXPECT_NEAR(mass(("pin-random=" + across).c_str()) / pinned, 1, 0.25) << across;
   }
 }

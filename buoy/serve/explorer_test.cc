@@ -1,4 +1,4 @@
-// Runs of the bundled pair through the explorer: live ones are the traces of the same question, forks are the
+// Runs of bundled models through the explorer: live ones are the traces of the same question, forks are the
 // same before their step, and everyone is served.
 #include "buoy/serve/explorer.h"
 

@@ -1,4 +1,4 @@
-// A visitor of an explorer of the bundled pair, for tests: asks without a socket, and waits.
+// A visitor of an explorer of two bundled models, for tests: asks without a socket, and waits.
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,7 @@ def models() -> list[str]:
     """Names of the models that come with Buoy.
 
     Returns:
-        A sorted list, such as ``["mini-arm", "mini-mdm"]``.
+        A sorted list, such as ``["mini-arm", "mini-hybrid", "mini-mdm", "mini-ssm"]``.
     """
     return _bundled_models()
 

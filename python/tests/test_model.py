@@ -16,10 +16,10 @@ from helpers import GOLDENS, PROMPT
 
 class Loading(unittest.TestCase):
     def test_names_the_bundled_models(self):
-        self.assertEqual(buoy.models(), ["mini-arm", "mini-mdm"])
+        self.assertEqual(buoy.models(), ["mini-arm", "mini-hybrid", "mini-mdm", "mini-ssm"])
 
     def test_says_what_was_looked_for(self):
-        with self.assertRaisesRegex(buoy.Error, "no bundled model of that name .mini-arm, mini-mdm."):
+        with self.assertRaisesRegex(buoy.Error, "no bundled model of that name .mini-arm, mini-hybrid, mini-mdm, mini-ssm."):
             buoy.load("mini-mdn")
 
     def test_finds_a_hub_name_in_the_cache_and_calls_the_model_by_it(self):

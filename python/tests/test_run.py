@@ -1,5 +1,6 @@
 """Generation in steps: what is recorded equals what is written out, callbacks change attention, and nothing is left behind."""
 import gc
+import math
 import threading
 import time
 import unittest
@@ -103,9 +104,10 @@ class Recording(unittest.TestCase):
         self.assertEqual(len(list(self.model.run(PROMPT, gen_length=2, cfg_scale=1.0, record="logits"))), 2)
 
     def test_keeps_whole_matrices_under_the_limit(self):
-        long = np.zeros(self.model.config["context"] - 8, np.int32) + 20
-        with self.assertRaisesRegex(buoy.UsageError, "exceed the limit of 268435456 numbers a step"):
-            list(self.model.run(np.tile(long, 1), gen_length=8, steps=1, record="pattern"))
+        layers, heads = self.model.config["layers"], self.model.config["heads"]
+        N = math.isqrt(2**28 // (layers * heads)) + 1  # the shortest sequence whose matrices are more than that together
+        with self.assertRaisesRegex(buoy.UsageError, f"{layers} layers, {heads} heads × {N} × {N} exceed the limit of 268435456 numbers a step"):
+            list(self.model.run(np.full(N - 8, 20, np.int32), gen_length=8, steps=1, record="pattern"))
 
 
 class Callbacks(unittest.TestCase):

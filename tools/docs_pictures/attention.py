@@ -76,7 +76,7 @@ def null(causal, layer):
     zero = uniform(causal)
     n = len(zero)
     measured = mean_heads(causal, layer)
-    axes = Axes(p, (52, 26, 350, 138), (0, n), (0, 7))
+    axes = Axes(p, (52, 26, 350, 138), (0, n), (0, 1.05 * n * max(measured + zero)))
     axes.frame("position j", "r × N", [0, n // 4, n // 2, 3 * n // 4, n - 1], [0, 1, 2, 4, 6])
     axes.curve(range(n), [r * n for r in measured], CAUSAL, dots=False)
     axes.curve(range(n), [z * n for z in zero], INK, "4 3", False)
@@ -96,7 +96,7 @@ def anchors(trace, layer):
         p.line(axes.x(j), axes.y(0), axes.x(j), axes.y(r * n), MARK if j in found else "#78B0D0", 1.6)
     level = (zero[0] + threshold) * n
     p.line(axes.x(0), axes.y(level), axes.x(n), axes.y(level), INK, 0.9, "4 3")
-    p.text(axes.x(2), axes.y(level) - 4, "r⁰ + 3 std", 8.5, SOFT)
+    p.text(axes.x(n), axes.y(level) - 4, "r⁰ + 3 std", 8.5, SOFT, "end")
     last = -99
     for j in sorted(found, key=lambda j: -got[j])[:7]:
         if abs(j - last) > 6:
@@ -212,7 +212,7 @@ def committed(traces):
             done = done or eos_here
     steps = range(max([*words, *ends]) + 1)
     most = max(words.get(t, 0) + ends.get(t, 0) for t in steps)
-    p = Picture(430, 200, "Most denoising steps write the padding behind a short answer")
+    p = Picture(430, 200, "The first denoising steps write much of the padding behind the answer, the last the answer")
     axes = Axes(p, (48, 26, 365, 126), (-0.6, len(steps) - 0.4), (0, most * 1.05))
     axes.frame("denoising step", "positions written", list(steps)[::3], [0, most // 2, most])
     for t in steps:

@@ -13,19 +13,21 @@ import measures
 from source import Npz, Summaries, read_csv
 
 MODELS = ["mini-mdm", "mini-arm"]
-LAYER = 8  # of mini-mdm: anchors among the words around the answer
+# Of mini-mdm:
+LAYER = 7  # anchors among the words of the question and of the answer
+READS = 11  # the answer's rows look at the gold passage
 
 
 def main(study, work, directory):
     study, work, directory = map(pathlib.Path, (study, work, directory))
     directory.mkdir(parents=True, exist_ok=True)
     summaries = Summaries(study / "summaries.csv")
-    masked = [Npz(p) for p in sorted((study / "traces").glob("mini-mdm-*.npz"))]
-    causal = Npz(sorted((study / "traces").glob("mini-arm-*.npz"))[0])
+    masked = [Npz(p) for p in sorted((study / "traces").glob("mini-mdm-micro*.npz"))]  # not those of its shuffled twins
+    causal = Npz(sorted((study / "traces").glob("mini-arm-micro*.npz"))[0])
     long = next(t for t in masked if t.header["task"] == "long")  # an answer of a whole sentence: most to look at
     generated = json.loads((work / "generated.json").read_text())
     words = dict(zip(generated["ids"], json.loads((work / "words.json").read_text())))
-    forward = [(Npz(work / "mdm.npz"), 10, 2, "mini-mdm, layer 10, head 2"), (Npz(work / "arm.npz"), 7, 4, "mini-arm, layer 7, head 4")]
+    forward = [(Npz(work / "mdm.npz"), 8, 0, "mini-mdm, layer 8, head 0"), (Npz(work / "arm.npz"), 8, 2, "mini-arm, layer 8, head 2")]
 
     def layers(quantity, part, title, y_title, models=MODELS):
         return measures.by_layer(summaries, models, quantity, part, title, y_title, "null")
@@ -42,7 +44,7 @@ def main(study, work, directory):
         "attribution": measures.attribution(summaries, "mini-mdm"),
         "copying": attention.copying(summaries, MODELS),
         "dormant": attention.dormant(summaries, MODELS),
-        "flow": attention.flow(masked[0], LAYER),
+        "flow": attention.flow(masked[0], READS),
         "gold": layers("answer_to_gold", "", "Flow from the answer into gold over other passages, layer by layer", "gold ÷ others"),
         "classes": layers("content_lift", "finished", "Attention on content words over their share of positions", "lift of content"),
         "tasks": measures.tasks(read_csv(study / "figures" / "tasks.csv"), "mini-mdm"),

@@ -94,7 +94,7 @@ const facts = {
     await open(`view=run&run=${recorded}&step=2&layer=3&head=1&position=40`);
     await page.until(`document.querySelectorAll(".card.rows .bars li").length === 20`, "both lists");
     await page.until(
-      `document.querySelectorAll(".card.candidates .bars li").length === 10 && document.querySelectorAll(".card.grid .cell").length === 72 && ${$(".flow-chart")} !== null`,
+      `document.querySelectorAll(".card.candidates .bars li").length === 10 && document.querySelectorAll(".card.grid .cell").length === 60 && ${$(".flow-chart")} !== null`,
       "the other panels",
     );
     // A token may be a line break: its record goes over two lines, and the numbers stand on the last.
@@ -284,7 +284,7 @@ const facts = {
     assert.ok(readFileSync(file, "utf8").includes("Content-Security-Policy"));
     await page.open(`file://${file}#tour=off&view=run&step=2&layer=3&position=40`);
     await page.until(
-      `document.querySelectorAll(".card.text .t.c16").length > 0 && document.querySelectorAll(".card.grid .cell").length === 72 && ${$(".flow-chart")} !== null`,
+      `document.querySelectorAll(".card.text .t.c16").length > 0 && document.querySelectorAll(".card.grid .cell").length === 60 && ${$(".flow-chart")} !== null`,
       "the run",
     );
     // Its guesses are the trace's own: one for each mask, and what is written was guessed.
