@@ -22,9 +22,10 @@ struct GoldenTolerance {
 
 // A pass in bf16 keeps eight bits of every weight and activation; its tokens may differ where two are close.
 // On tests/goldens the weights alone account for 4e-2 to 5e-2 (golden_test.cc), and PyTorch's own bf16 passes
-// are 6e-2 to 1.1e-1 off. A trained model is far nearer: 3e-3 to 6e-3 for a pair of 6 million parameters (tests/bundled_test.cc).
-// Implicit attention is squares over their sum: where a position's two directions cancel, eight bits decide
-// what it keeps to itself, in float64 as well, so that single numbers say nothing there (docs/verify.md).
+// are 6e-2 to 1.1e-1 off. A trained model is far nearer: 3e-3 to 6e-3 for a pair of 6 million parameters
+// (tests/bundled_test.cc). Implicit attention is squares over their sum: where a position's two directions
+// cancel, eight bits decide what it keeps to itself, in float64 as well, so that single numbers say nothing
+// there (docs/verify.md).
 inline constexpr GoldenTolerance kBf16GoldenTolerance{
     .logits = 8e-2, .attentions = 2e-1, .hidden = 4e-2, .implicit = 5e-2};
 
