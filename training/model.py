@@ -7,7 +7,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from kernels import CONV_WIDTH, TILE, attention, conv, pack, ssd
+from kernels import CONV_WIDTH, attention, conv, ssd
+from packing import TILE, pack
 
 BOS, EOS, MASK, PAD = 0, 1, 2, 3
 EPS = 1e-5

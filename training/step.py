@@ -5,9 +5,9 @@ import time
 import torch
 import torch.nn.functional as F
 
-from kernels import pack
 from model import BOS, MASK, read_out
 from muon import Muon
+from packing import pack
 from shards import ANSWER, PADDING, PLAIN, PROMPT, STARTS, TAIL
 
 

@@ -11,6 +11,7 @@ import time
 
 import torch
 
+import kernels
 from checkpoint import save_checkpoint
 from model import KINDS, Model, Shape
 from shards import Shards
@@ -119,6 +120,8 @@ def profile(trainers, shards, a):
 
 def main():
     a = arguments()
+    if a.device == "cuda" and kernels.attention_op is None:
+        raise SystemExit("train.py: Triton is missing, which comes with PyTorch for NVIDIA cards; --device cpu does without")
     trainers, step = begin(a)
     print(f"{a.out} {sum(p.numel() for p in trainers[0].model.parameters())} parameters, seeds {a.seeds}", flush=True)
     shards = Shards(a.data, a.tokens, step, a.device)
