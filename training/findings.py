@@ -112,7 +112,7 @@ DRIFT = {"turnover, same rows, writing steps": ("turnover", "fixed writing"), "f
          "anchors a step, read rows": ("anchor_count", "read"), "first token strongest and an anchor": ("sink_share", "all writing"),
          "attention on the strongest token, %": ("absorb_top1", "finished"), "attention on anchors, %": ("absorb_anchors", "finished"),
          "top tenth kept": ("top_kept", "mean writing")}
-FLOW = {"answer's rows: gold ÷ other passages": ("direct_gold_lift", ""), "near ÷ far passages, ln": ("near_far", "")}
+FLOW = {"near ÷ far passages, ln": ("near_far", "")}
 DRAWS = {"attention layers: angle": ("attribution_angle", ""), "attention layers: scale": ("attribution_scale", ""),
          "attention layers: together": ("attribution_covariance", ""), "state space layers: angle": ("attribution_angle", "ssd"),
          "state space layers: scale": ("attribution_scale", "ssd"), "state space layers: recency": ("attribution_recency", "ssd")}
@@ -134,6 +134,16 @@ def kinds_of(models):
     return cells
 
 
+def gold_lifts(outs):
+    """ln of what the answer's rows give gold beside other passages, mean over layers and questions: the quotients themselves have no mean
+    to speak of where rows see little beyond their neighbours."""
+    found = collections.defaultdict(list)
+    for r in rows_of(outs, "study/samples.csv"):
+        if r["quantity"] == "direct_gold_lift" and r["head"] == "-1" and float(r["value"]) > 0:
+            found[r["model"]].append(math.log(float(r["value"])))
+    return {m: sum(v) / len(v) for m, v in found.items()}
+
+
 def attention(outs):
     means = layer_means(outs)
     for title, names in (("Do anchors float?", DRIFT), ("What draws them", DRAWS), ("Does flow follow gold?", FLOW)):
@@ -144,6 +154,8 @@ def attention(outs):
                 total = means.get(("attribution_total", key[1]), {})
                 models = {m: v / total[m] for m, v in models.items() if total.get(m)}
             cells[name] = kinds_of(models)
+        if names is FLOW:
+            cells["answer's rows: gold ÷ other passages, ln"] = kinds_of(gold_lifts(outs))
         by_kind(title, cells)
 
 
@@ -151,7 +163,7 @@ def scores(outs):
     for folder, title in (("scores", "Memory beside looking up: exact match, %"), ("scores-several", "Several facts, long answers: F1, %")):
         cells, score = collections.defaultdict(lambda: collections.defaultdict(list)), "em" if folder == "scores" else "f1"
         for r in rows_of(outs, f"{folder}/scores.csv"):
-            asked = (r["passages"] == "none") == (r["column"] == "memory")
+            asked = (r["passages"] == "none") == (r["column"].split("/")[0] == "memory")
             if r["score"] == score and r["mean"] and asked and not r["column"].startswith("mean"):
                 cells[f"{r['column']}, n = {r['n']}"][kind_of(r["model"])].append(float(r["mean"]))
         by_kind(title, cells)
