@@ -155,7 +155,7 @@ def attention(outs):
                 models = {m: v / total[m] for m, v in models.items() if total.get(m)}
             cells[name] = kinds_of(models)
         if names is FLOW:
-            cells["answer's rows: gold ÷ other passages, ln"] = kinds_of(gold_lifts(outs))
+            cells["answer's rows: gold ÷ other passages, wherever they stand, ln"] = kinds_of(gold_lifts(outs))
         by_kind(title, cells)
 
 
