@@ -57,7 +57,7 @@ def compare(T, mean, device, seed):
         weight = torch.randn(want.shape, generator=generator).bfloat16()
         grads = torch.autograd.grad(y, ours, weight.to(device))
         wants = torch.autograd.grad(want, exact, weight.double())
-        off = [float((a.double().cpu() - b).norm() / b.norm()) for a, b in zip((y, *grads), (want, *wants))]
+        off = [float((a.detach().double().cpu() - b.detach()).norm() / b.detach().norm()) for a, b in zip((y, *grads), (want, *wants))]
         print(f"T {T} {len(starts) - 1} sequences, {name}: values {off[0]:.1e}, gradients {' '.join(f'{x:.1e}' for x in off[1:])}", flush=True)
         worst = max(worst, *(x if x == x else 1e9 for x in off))
     return worst

@@ -170,12 +170,14 @@ def scores(outs):
 
 
 def stress(outs):
-    cells = collections.defaultdict(lambda: collections.defaultdict(list))
-    for r in rows_of(outs, "stress/robustness.csv"):
-        if r["score"] == "em":
-            cells[f"{r['stressor']}: at its easiest"][kind_of(r["model"])].append(number(r["baseline"]))
-            cells[f"{r['stressor']}: lost at its worst"][kind_of(r["model"])].append(number(r["loss"]))
-    by_kind("Robustness: exact match, points", cells)
+    for folder, title in (("stress", "one or two facts"), ("stress-chains", "chains of facts at the middle level")):
+        cells = collections.defaultdict(lambda: collections.defaultdict(list))
+        for r in rows_of(outs, f"{folder}/robustness.csv"):
+            if r["score"] == "em":
+                name = f"{r['stressor']}, n = {r['loss_n']}"
+                cells[f"{name}: at its easiest"][kind_of(r["model"])].append(number(r["baseline"]))
+                cells[f"{name}: lost at its worst"][kind_of(r["model"])].append(number(r["loss"]))
+        by_kind(f"Robustness, {title}: exact match, points", cells)
 
 
 def interventions(outs):

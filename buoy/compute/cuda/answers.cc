@@ -5,26 +5,29 @@ namespace {
 
 constexpr Index kStep = 65536;  // bytes of a layer's answers are rounded up to this
 
-struct Clearing {
-  void* memory;
-  Index bytes;
-};
+}  // namespace
 
 void clear(const Clearing& what, cudaStream_t stream) {
+  if (what.bytes == 0) return;
   check_cuda(cudaMemsetAsync(what.memory, 0, static_cast<std::size_t>(what.bytes), stream),
              "clear statistics");
 }
 
-}  // namespace
-
 const void* AnswerPost::place(const Answers& answers) {
+  Clearing clearing{};
+  const void* made = place(answers, clearing);
+  if (made != nullptr) queue_->add(clear, clearing);
+  return made;
+}
+
+const void* AnswerPost::place(const Answers& answers, Clearing& clearing) {
   if (answers.pieces.empty()) return nullptr;
   const Index bytes = round_up(answers.block.size(), kStep);
   if (bytes > capacity_) {
     on_card_ = pool_.allocate(bytes);
     capacity_ = bytes;
   }
-  queue_->add(clear, {on_card_->data(), bytes});  // groups without a query are never written
+  clearing = {on_card_->data(), bytes};
   return on_card_->data();
 }
 

@@ -81,14 +81,23 @@ struct Answers {
   }
 };
 
+// What is to be zeroed before answers are written: some are only added to, or not written at all.
+struct Clearing {
+  void* memory;
+  Index bytes;
+};
+void clear(const Clearing& what, cudaStream_t stream);
+
 // Keeps the block of one kind of operation on the card, used again by every layer, and brings it home. One
 // call at a time: it must be settled before the next is placed.
 class AnswerPost {
  public:
   AnswerPost(std::shared_ptr<Queue> queue, Pool& pool) : queue_(std::move(queue)), pool_(pool) {}
 
-  // Zeroed room for the answers; null when there are none.
+  // Room for the answers, zeroed in its turn; null when there are none.
   const void* place(const Answers& answers);
+  // The same, to be zeroed by the caller.
+  const void* place(const Answers& answers, Clearing& clearing);
   // Starts the copy home on a stream of its own: the next kernels need not wait for it.
   void send(Answers answers);
   // Waits for what was sent; the arrays are filled then.

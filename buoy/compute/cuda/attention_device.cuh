@@ -50,6 +50,15 @@ __device__ const T* head_of(const void* tensor, int head, int D) {
   return static_cast<const T*>(tensor) + static_cast<Index>(head) * D;
 }
 
+// A row's log-sum-exp, where pass 2 and the row kernels look for it.
+__device__ inline void store_lse(const SequenceView& s, int h, int t, float lse) {
+  if (s.lse == nullptr) return;
+  s.lse[static_cast<Index>(h) * s.T + t] = lse;
+  if (s.place == nullptr) return;
+  const int place = s.place[t];
+  if (place >= 0) s.ordered_lse[static_cast<Index>(h) * s.block_count * kQueryBlock + place] = lse;
+}
+
 // A kernel may use more than 48 KB of a multiprocessor's memory only after asking.
 template <class Kernel>
 void allow_shared(Kernel* kernel, int bytes) {

@@ -13,8 +13,24 @@ inline constexpr int kQueryBlock = 64;
 // A block of queries whose columns are summed together: order[first, first + kQueryBlock) of one group.
 struct GroupBlock {
   int group;
+  int row;          // where its stretch's sums go: the group's own row, or group_count + a further one
   int last_query;   // the largest among them
   int first_query;  // where they follow one another (but for a last part of -1), the first; else -1
+};
+
+// Pass 2 on Hopper: so many keys of a head have an owner, or several that share out the queries.
+inline constexpr int kOwnedKeys = 256;
+
+// Blocks that one owner of keys walks alone, where a sequence is shared out among several.
+struct Stretch {
+  int first_block, blocks;
+  int last_query;  // the largest among them
+};
+
+// A group whose queries several stretches hold has a row of sums of its own for every one but the first.
+struct FurtherRow {
+  int group;
+  int last_query;  // the largest among those that are summed there
 };
 
 struct SequenceMaps;  // hopper/tensor_map.h
@@ -39,11 +55,17 @@ struct SequenceView {
 
   // Pass 2: queries sorted by group, every group filled up to whole blocks with -1.
   const int* order;                // [blocks · kQueryBlock]
+  const int* place;                // [T], where a query stands there; -1: in no group
   const GroupBlock* group_blocks;  // [blocks]
   int block_count, group_count;
   float* ordered_lse;  // [H, blocks · kQueryBlock], lse in that order, +inf where there is no query
   int* ordered_seen;   // [blocks · kQueryBlock], how many keys each of them sees; N where there is no query
-  float* column_sums;  // [H, group_count, N] or null
+  float* column_sums;  // [H, group_count, N] or null, zeroed
+  const Stretch* stretches;   // [stretch_count]; Hopper's kernel only, as what follows
+  const FurtherRow* further;  // [further_count]
+  int stretch_count, further_count;
+  float* further_sums;  // [H, further_count, N]
+  int* arrived;         // [H, tiles of keys], zeroed: how many stretches are done
 
   // Rows that are looked at closely.
   const int* rows;  // [R]
@@ -73,14 +95,14 @@ struct AttentionView {
   float factor;                // of the scores, besides 1/√D
   int some_full, some_masked;  // 0 or 1: sequences under a full mask, and under another
   DType type;                  // of q, k, v and out
-  int most_queries, most_keys, most_rows, most_blocks;
+  int most_queries, most_keys, most_rows, most_blocks, most_owners;  // owners: a tile of keys and a stretch
 };
 
 // Pass 1: outputs, and log-sum-exp and output norms where asked for.
 void run_plain_attention(const AttentionView& view, cudaStream_t stream);
 void run_mma_attention(const AttentionView& view, cudaStream_t stream);  // bf16, D 32, 64 or 128
 
-// Brings the log-sum-exp into the order of pass 2.
+// What pass 2 knows of the queries in its order, but for their log-sum-exp, which pass 1 puts there.
 void run_order(const AttentionView& view, cudaStream_t stream);
 
 // Pass 2: column sums, one owner per head and block of keys.

@@ -5,38 +5,13 @@
 
 #include "buoy/base/error.h"
 #include "buoy/compute/cuda/hopper/tensor_map.h"
+#include "buoy/compute/cuda/query_order.h"
 
 namespace buoy::cuda {
 namespace {
 
 constexpr int kBlockStep = 8;  // blocks of queries are rounded up to this
 constexpr Index kMostBlock = Index{1} << 30;
-
-// Queries sorted by group, each group filled up to whole blocks: then a block's columns go to one group.
-struct GroupOrder {
-  std::vector<int> order;
-  std::vector<GroupBlock> blocks;
-
-  explicit GroupOrder(const AttentionRequest& want) {
-    std::vector<std::vector<int>> members(static_cast<std::size_t>(want.group_count));
-    for (std::size_t t = 0; t < want.query_groups.size(); ++t) {
-      if (want.query_groups[t] >= 0) {
-        members[static_cast<std::size_t>(want.query_groups[t])].push_back(static_cast<int>(t));
-      }
-    }
-    for (std::size_t g = 0; g < members.size(); ++g) {
-      for (std::size_t first = 0; first < members[g].size(); first += kQueryBlock) {
-        const std::size_t count = std::min<std::size_t>(kQueryBlock, members[g].size() - first);
-        const auto begin = members[g].begin() + static_cast<std::ptrdiff_t>(first);
-        order.insert(order.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
-        order.insert(order.end(), kQueryBlock - count, -1);
-        const int start = members[g][first], last = members[g][first + count - 1];
-        const bool follow = last - start == static_cast<int>(count) - 1;
-        blocks.push_back({static_cast<int>(g), last, follow ? start : -1});
-      }
-    }
-  }
-};
 
 // The kernels that score queries against keys, by what the card and the head size allow.
 struct Passes {
@@ -58,32 +33,38 @@ const Passes& passes_for(const AttentionView& view, const Device& device) {
 struct Work {
   AttentionView view;
   const Passes* passes;
+  Clearing answers;
   bool columns, means, norms, rows, row_means;
-  // Where something is measured: the small kernels run beside the large ones.
-  cudaStream_t aside;
-  cudaEvent_t begun, attended, measured;
+  // Where something is measured: the small kernels run beside the large ones, those that wait for pass 1
+  // apart from those that do not.
+  cudaStream_t aside, after;
+  cudaEvent_t begun, prepared, attended, meant, measured;
+
+  bool measures() const { return columns || means || norms || rows; }
 };
 
 void run_work(const Work& work, cudaStream_t stream) {
   const AttentionView& view = work.view;
-  const bool aside = work.means || work.norms || work.rows;
+  if (!work.measures()) return work.passes->attention(view, stream);
   const auto order = [](cudaEvent_t event, cudaStream_t first, cudaStream_t then) {
     check_cuda(cudaEventRecord(event, first), "record an event");
     check_cuda(cudaStreamWaitEvent(then, event), "order streams");
   };
-  if (work.means || work.norms) order(work.begun, stream, work.aside);
+  order(work.begun, stream, work.aside);
+  clear(work.answers, work.aside);
+  if (work.columns) run_order(view, work.aside);
+  check_cuda(cudaEventRecord(work.prepared, work.aside), "record an event");
   if (work.means) run_means(view, work.aside);        // of queries and keys alone
   if (work.norms) run_value_norms(view, work.aside);  // of values alone
   work.passes->attention(view, stream);
-  if (aside) order(work.attended, stream, work.aside);
-  if (work.rows) work.passes->rows(view, work.aside);
-  if (work.row_means) run_row_means(view, work.aside);
-  if (work.norms) run_output_norms(view, work.aside);
-  if (work.columns) {
-    run_order(view, stream);
-    work.passes->columns(view, stream);
-  }
-  if (aside) order(work.measured, work.aside, stream);
+  check_cuda(cudaStreamWaitEvent(stream, work.prepared), "order streams");
+  order(work.attended, stream, work.after);
+  if (work.rows) work.passes->rows(view, work.after);
+  if (work.row_means) run_row_means(view, work.after);
+  if (work.norms) run_output_norms(view, work.after);
+  if (work.columns) work.passes->columns(view, stream);
+  order(work.meant, work.aside, stream);
+  order(work.measured, work.after, stream);
 }
 
 std::vector<int> as_ints(std::span<const Index> values) {
@@ -97,7 +78,13 @@ struct CudaAttention::Plan {
   std::vector<SequenceView> views;
   Inputs inputs;
   Answers answers;
+  Clearing clearing{};
   std::vector<std::shared_ptr<Buffer>> scratch;
+
+  float* make(Pool& pool, Index floats) {
+    scratch.push_back(pool.allocate(floats * Index{sizeof(float)}));
+    return static_cast<float*>(scratch.back()->data());
+  }
   bool columns = false, means = false, norms = false, rows = false, row_means = false;
 };
 
@@ -124,6 +111,8 @@ void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
     view.most_keys = std::max(view.most_keys, made.N);
     view.most_rows = std::max(view.most_rows, made.R);
     view.most_blocks = std::max(view.most_blocks, made.block_count);
+    view.most_owners =
+        std::max(view.most_owners, round_up(made.N, kOwnedKeys) / kOwnedKeys * made.stretch_count);
   }
   if (view.most_queries == 0) return;
   place(plan);
@@ -131,6 +120,7 @@ void CudaAttention::run(const AttentionArgs& args, const Tensor& out) {
   view.most_keys = round_up(view.most_keys, 256);
   view.most_rows = round_up(view.most_rows, kRowStep);
   view.most_blocks = round_up(view.most_blocks, kBlockStep);
+  view.most_owners = round_up(view.most_owners, kBlockStep);
   view.sequences = queue_->send(std::span<const SequenceView>(plan.views));
   run_passes(view, plan);
   for (const AttentionSequence& s : args.sequences) {
@@ -183,20 +173,34 @@ void CudaAttention::add_maps(const AttentionArgs& args, const AttentionSequence&
   plan.views.back().maps = plan.inputs.add(std::span<const SequenceMaps>(&maps, 1));
 }
 
+// Several owners for the same keys, where one for all queries would leave the card idle.
+void CudaAttention::add_stretches(const AttentionArgs& args, const AttentionSequence& s,
+                                  std::vector<GroupBlock>& blocks, Plan& plan) {
+  SequenceView& view = plan.views.back();
+  const Index tiles = round_up(view.N, kOwnedKeys) / kOwnedKeys;
+  const Stretches stretches(blocks, s.request->group_count, tiles * args.H, view.block > 0);
+  view.stretches = plan.inputs.add(std::span<const Stretch>(stretches.all));
+  view.stretch_count = static_cast<int>(stretches.all.size());
+  view.arrived = plan.answers.block.reserve<int>(args.H * tiles);
+  if (stretches.further.empty()) return;
+  view.further = plan.inputs.add(std::span<const FurtherRow>(stretches.further));
+  view.further_count = static_cast<int>(stretches.further.size());
+  view.further_sums = plan.make(pool_, args.H * view.further_count * view.N);
+}
+
 void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSequence& s,
                                    const AttentionView& batch, Plan& plan) {
   prepare_stats(args, s);
   SequenceView& view = plan.views.back();
   const AttentionRequest& want = *s.request;
   AttentionStats& stats = *s.stats;
-  const auto scratch = [&](Index floats) {
-    plan.scratch.push_back(pool_.allocate(floats * Index{sizeof(float)}));
-    return static_cast<float*>(plan.scratch.back()->data());
-  };
+  const auto scratch = [&](Index floats) { return plan.make(pool_, floats); };
   view.lse = scratch(args.H * s.T);
   if (!want.query_groups.empty()) {
-    const GroupOrder groups(want);
+    QueryOrder groups(want);
+    if (&passes_for(batch, device_) == &kHopper) add_stretches(args, s, groups.blocks, plan);
     view.order = plan.inputs.add(std::span<const int>(groups.order));
+    view.place = plan.inputs.add(std::span<const int>(groups.place));
     view.group_blocks = plan.inputs.add(std::span<const GroupBlock>(groups.blocks));
     view.block_count = static_cast<int>(groups.blocks.size());
     view.group_count = want.group_count;
@@ -246,16 +250,20 @@ void CudaAttention::add_statistics(const AttentionArgs& args, const AttentionSeq
 // Gives the plan's arrays their addresses: the inputs are sent, room for the answers is made.
 void CudaAttention::place(Plan& plan) {
   const void* inputs = plan.inputs.send(*queue_);
-  const void* outputs = post_.place(plan.answers);
+  const void* outputs = post_.place(plan.answers, plan.clearing);
   for (SequenceView& view : plan.views) {
     relocate(view.maps, inputs);
     relocate(view.key_bias, inputs);
     relocate(view.head_gain, inputs);
     relocate(view.order, inputs);
+    relocate(view.place, inputs);
     relocate(view.group_blocks, inputs);
+    relocate(view.stretches, inputs);
+    relocate(view.further, inputs);
     relocate(view.rows, inputs);
     relocate(view.key_groups, inputs);
     relocate(view.argmax, outputs);
+    relocate(view.arrived, outputs);
     for (float* SequenceView::*field :
          {&SequenceView::column_sums, &SequenceView::max_weight, &SequenceView::entropy,
           &SequenceView::key_mass, &SequenceView::row_means, &SequenceView::score_means,
@@ -269,14 +277,18 @@ void CudaAttention::place(Plan& plan) {
 void CudaAttention::run_passes(const AttentionView& view, const Plan& plan) {
   queue_->add(run_work, {.view = view,
                          .passes = &passes_for(view, device_),
+                         .answers = plan.clearing,
                          .columns = plan.columns,
                          .means = plan.means,
                          .norms = plan.norms,
                          .rows = plan.rows,
                          .row_means = plan.row_means,
                          .aside = aside_,
+                         .after = after_,
                          .begun = begun_,
+                         .prepared = prepared_,
                          .attended = attended_,
+                         .meant = meant_,
                          .measured = measured_});
 }
 

@@ -32,6 +32,8 @@ class CudaAttention {
   static std::size_t number_of(const AttentionArgs& args, const AttentionSequence& s);
   SequenceView describe(const AttentionArgs& args, const AttentionSequence& s, const Tensor& out, Plan& plan);
   static void add_maps(const AttentionArgs& args, const AttentionSequence& s, Plan& plan);
+  void add_stretches(const AttentionArgs& args, const AttentionSequence& s, std::vector<GroupBlock>& blocks,
+                     Plan& plan);
   void add_statistics(const AttentionArgs& args, const AttentionSequence& s, const AttentionView& batch,
                       Plan& plan);
   void place(Plan& plan);
@@ -40,8 +42,8 @@ class CudaAttention {
 
   Device device_;
   std::shared_ptr<Queue> queue_;
-  Stream aside_{Stream::Priority::kHigh};
-  Event begun_, attended_, measured_;
+  Stream aside_{Stream::Priority::kHigh}, after_{Stream::Priority::kHigh};
+  Event begun_, prepared_, attended_, meant_, measured_;
   Pool& pool_;
   AnswerPost post_;
 };

@@ -261,7 +261,11 @@ INSTANTIATE_TEST_SUITE_P(
         ProblemShape{700, 700, 2, 1, 128, Mask::blocks(32, 5)},
         ProblemShape{400, 900, 2, 2, 128, Mask::blocks(200, 33)},
         ProblemShape{64, 640, 4, 2, 128, Mask::blocks(32), 32},
-        ProblemShape{97, 97, 2, 1, 80, Mask::blocks(24, 7)}));
+        ProblemShape{97, 97, 2, 1, 80, Mask::blocks(24, 7)},
+        // So many queries that pass 2 shares them out among several owners of the same keys.
+        ProblemShape{1500, 1500, 2, 1, 64, Mask::kFull}, ProblemShape{2100, 2100, 2, 1, 64, Mask::kCausal},
+        ProblemShape{2100, 2100, 1, 1, 128, Mask::blocks(32, 5)},
+        ProblemShape{1400, 2000, 2, 2, 128, Mask::blocks(200, 33), 70}));
 
 // What a cache of finished blocks stands on: a block's queries by themselves have the bits of a whole pass.
 TEST_P(CudaTypes, TheLastBlocksQueriesAloneGiveTheBitsOfTheWholePass) {

@@ -9,7 +9,7 @@ constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int kChunk = 32;       // positions summed together under a mask: they lie in shared memory
 constexpr int kFullChunk = 256;  // under a full one, where only sums are kept
 constexpr int kMaxD = 256;
-constexpr int kAtOnce = 8;  // chunks
+constexpr int kAtOnce = 32;  // chunks
 
 __host__ __device__ int chunk_count(int masked, Index T, Index N) {
   return static_cast<int>(masked ? (N + kChunk - 1) / kChunk : (T + kFullChunk - 1) / kFullChunk);
@@ -22,10 +22,9 @@ struct ChunkRows {
 };
 
 template <typename T>
-__device__ ChunkRows load_chunk(const AttentionView& view, const SequenceView& s, int h, int chunk,
-                                float* memory) {
+__device__ void load_chunk(const AttentionView& view, const SequenceView& s, int h, int chunk,
+                           const ChunkRows& rows) {
   const int D = view.D, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const ChunkRows rows{memory, memory + kChunk * D, memory + 2 * kChunk * D};
   for (int r = warp; r < kChunk; r += kWarps) {
     const int t = chunk * kChunk + r - s.first_position;
     const bool there = t >= 0 && t < s.T;
@@ -41,37 +40,20 @@ __device__ ChunkRows load_chunk(const AttentionView& view, const SequenceView& s
     if (lane == 0) rows.lengths[r] = length;
   }
   __syncthreads();
-  return rows;
 }
 
-// Turns rows into sums from a row to the last one.
-__device__ void sum_from_below(const ChunkRows& rows, int D) {
+// Turns rows into sums from a row to the last one, and those of later chunks, if there are any.
+__device__ void sum_from_below(const ChunkRows& rows, int D, const float* later) {
   for (int c = threadIdx.x; c < 2 * D + 1; c += kThreads) {
     float* column = c < 2 * D ? rows.queries + (c < D ? c : kChunk * D + c - D) : rows.lengths;
     const int stride = c < 2 * D ? D : 1;
-    float sum = 0;
+    float sum = later == nullptr ? 0.0f : later[c];
     for (int r = kChunk - 1; r >= 0; --r) column[r * stride] = sum += column[r * stride];
   }
   __syncthreads();
 }
 
-template <typename T>
-__global__ void __launch_bounds__(kThreads) masked_sums_kernel(AttentionView view) {
-  extern __shared__ float memory[];
-  const SequenceView& s = view.sequences[blockIdx.z];
-  const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, chunks = chunk_count(1, s.T, s.N);
-  if (s.score_means == nullptr || s.block == 0 || chunk >= chunks) return;
-  const ChunkRows rows = load_chunk<T>(view, s, h, chunk, memory);
-  sum_from_below(rows, D);
-  float* to = s.means_scratch + (static_cast<Index>(h) * chunks + chunk) * (2 * D + 1);
-  for (int d = threadIdx.x; d < D; d += kThreads) {
-    to[d] = rows.queries[d];
-    to[D + d] = rows.directions[d];
-  }
-  if (threadIdx.x == 0) to[2 * D] = rows.lengths[0];
-}
-
-// How a warp shares out rows of D under a full mask: `lanes` lanes a row, each with kOwn neighbouring
+// How a warp shares out rows of D: `lanes` lanes a row, each with kOwn neighbouring
 // dimensions, 32 / lanes rows at once. Whole vectors where the head size allows it.
 template <int kOwn>
 struct Share {
@@ -101,24 +83,26 @@ struct Share {
   }
 };
 
-// The same under a full mask: every lane keeps the sums of its dimensions over the rows it has seen.
+// A chunk's sums of queries and of directions: every lane keeps those of its dimensions over the rows it has
+// seen. For the sequences under a full mask, or for the others.
 template <typename T, int kOwn>
-__global__ void __launch_bounds__(kThreads) full_sums_kernel(AttentionView view) {
+__global__ void __launch_bounds__(kThreads) chunk_sums_kernel(AttentionView view, bool full) {
   __shared__ float parts[kWarps][2 * 32 * kOwn];
   __shared__ float part_lengths[kWarps][32];
   const SequenceView& s = view.sequences[blockIdx.z];
-  const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, chunks = chunk_count(0, s.T, s.N);
-  if (s.score_means == nullptr || s.block > 0 || chunk >= chunks) return;
+  const int chunk = blockIdx.x, h = blockIdx.y, D = view.D, chunks = chunk_count(s.block, s.T, s.N);
+  if (s.score_means == nullptr || (s.block == 0) != full || chunk >= chunks) return;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const Share<kOwn> share(D);
   const T* head = head_of<T>(s.q, h, D);
   float sums[kOwn] = {}, directions[kOwn] = {}, lengths = 0;
-  const int end = min(s.T, (chunk + 1) * kFullChunk);
+  const int first = full ? chunk * kFullChunk : chunk * kChunk - s.first_position;  // queries
+  const int end = min(s.T, first + (full ? kFullChunk : kChunk));
 #pragma unroll 4
-  for (int t = chunk * kFullChunk + warp * share.rows; t < end; t += kWarps * share.rows) {
+  for (int t = first + warp * share.rows; t < end; t += kWarps * share.rows) {
     const int mine = t + share.row;
     float x[kOwn], squares = 0;
-    share.load(head + min(mine, s.T - 1) * s.q_stride, D, mine < end, x);
+    share.load(head + max(0, min(mine, s.T - 1)) * s.q_stride, D, mine >= 0 && mine < end, x);
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) squares = fmaf(x[i], x[i], squares);
     const float length = sqrtf(share.sum(squares)), inverse = length > 0 ? 1 / length : 0.0f;
@@ -146,8 +130,8 @@ __global__ void __launch_bounds__(kThreads) full_sums_kernel(AttentionView view)
   }
 }
 
-// Chunk sums become sums over all later chunks; under a full mask the first entry becomes the sum of all. For
-// the sequences under a full mask, or for the others.
+// Chunk sums become sums from that chunk on; under a full mask only the first does. For the sequences under a
+// full mask, or for the others.
 __global__ void suffix_kernel(AttentionView view, bool full) {
   const SequenceView& s = view.sequences[blockIdx.z];
   const int width = 2 * view.D + 1, c = blockIdx.x * kThreads + threadIdx.x, h = blockIdx.y;
@@ -162,8 +146,8 @@ __global__ void suffix_kernel(AttentionView view, bool full) {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       if (i >= end) break;
-      if (s.block > 0) column[static_cast<Index>(end - 1 - i) * width] = static_cast<float>(sum);
       sum += here[i];
+      if (s.block > 0) column[static_cast<Index>(end - 1 - i) * width] = static_cast<float>(sum);
     }
   }
   if (s.block == 0) column[0] = static_cast<float>(sum);
@@ -187,6 +171,8 @@ __device__ void write_means(const AttentionView& view, const SequenceView& s, in
 }
 
 // One block per head and chunk of positions, for the keys that are seen from one of them on; one warp a key.
+// Where all of them are seen from the chunk's first position on, as in blocks of 32, its queries need not be
+// looked at again.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) masked_means_kernel(AttentionView view) {
   extern __shared__ float memory[];
@@ -196,19 +182,27 @@ __global__ void __launch_bounds__(kThreads) masked_means_kernel(AttentionView vi
   const int first = first_key_from(s, chunk * kChunk),
             end = min(s.N, first_key_from(s, (chunk + 1) * kChunk));
   if (first >= end) return;
-  const float* later =
-      s.means_scratch + (static_cast<Index>(h) * chunk_count(1, s.T, s.N) + chunk) * (2 * D + 1);
-  const ChunkRows rows = load_chunk<T>(view, s, h, chunk, memory);
-  sum_from_below(rows, D);
-  const int lane = threadIdx.x % 32;
+  const int width = 2 * D + 1, chunks = chunk_count(1, s.T, s.N), lane = threadIdx.x % 32;
+  const float* from_here = s.means_scratch + (static_cast<Index>(h) * chunks + chunk) * width;
+  const bool alike = first_position_seeing(s, end - 1) == chunk * kChunk;
+  const ChunkRows rows{memory, memory + kChunk * D, memory + 2 * kChunk * D};
+  if (alike) {
+    for (int c = threadIdx.x; c < width; c += kThreads) {
+      (c < D ? rows.queries[c] : c < 2 * D ? rows.directions[c - D] : rows.lengths[0]) = from_here[c];
+    }
+    __syncthreads();
+  } else {
+    load_chunk<T>(view, s, h, chunk, rows);
+    sum_from_below(rows, D, chunk + 1 < chunks ? from_here + width : nullptr);
+  }
   for (int j = first + threadIdx.x / 32; j < end; j += kWarps) {
-    const int r = first_position_seeing(s, j) - chunk * kChunk;
+    const int r = alike ? 0 : first_position_seeing(s, j) - chunk * kChunk;
     const T* k = head_of<T>(s.k, kv, D) + j * s.k_stride;
-    KeyMeans m{0, 0, 0, later[2 * D] + rows.lengths[r]};
+    KeyMeans m{0, 0, 0, rows.lengths[r]};
     for (int d = lane; d < D; d += 32) {
       const float x = widened(k[d]);
-      m.score = fmaf(later[d] + rows.queries[r * D + d], x, m.score);
-      m.cosine = fmaf(later[D + d] + rows.directions[r * D + d], x, m.cosine);
+      m.score = fmaf(rows.queries[r * D + d], x, m.score);
+      m.cosine = fmaf(rows.directions[r * D + d], x, m.cosine);
       m.squares = fmaf(x, x, m.squares);
     }
     m.score = warp_sum(m.score), m.cosine = warp_sum(m.cosine), m.squares = warp_sum(m.squares);
@@ -250,26 +244,17 @@ __global__ void __launch_bounds__(kThreads) full_means_kernel(AttentionView view
 }
 
 template <typename T>
-void run_masked_means(const AttentionView& view, const dim3& chunks, const dim3& columns,
-                      cudaStream_t stream) {
+void run_masked_means(const AttentionView& view, const dim3& chunks, cudaStream_t stream) {
   const int shared = (2 * kChunk * view.D + kChunk) * static_cast<int>(sizeof(float));
-  allow_shared(masked_sums_kernel<T>, shared);
   allow_shared(masked_means_kernel<T>, shared);
-  masked_sums_kernel<T><<<chunks, kThreads, shared, stream>>>(view);
-  check_launch("sums of queries");
-  suffix_kernel<<<columns, kThreads, 0, stream>>>(view, false);
-  check_launch("sums of later queries");
   masked_means_kernel<T><<<chunks, kThreads, shared, stream>>>(view);
   check_launch("column means");
 }
 
-template <typename T, int kOwn>
-void run_full_means(const AttentionView& view, const dim3& chunks, const dim3& columns, cudaStream_t stream) {
-  full_sums_kernel<T, kOwn><<<chunks, kThreads, 0, stream>>>(view);
-  check_launch("sums of queries");
-  suffix_kernel<<<columns, kThreads, 0, stream>>>(view, true);
-  check_launch("sums of all queries");
-  const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kThreads)), chunks.y, chunks.z);
+template <typename T>
+void run_full_means(const AttentionView& view, cudaStream_t stream) {
+  const dim3 keys(static_cast<unsigned>(divide_up(view.most_keys, kThreads)), static_cast<unsigned>(view.H),
+                  static_cast<unsigned>(view.count));
   full_means_kernel<T><<<keys, kThreads, 0, stream>>>(view);
   check_launch("column means");
 }
@@ -282,18 +267,21 @@ Index means_scratch(const AttentionView& view, const SequenceView& s) {
 
 void run_means(const AttentionView& view, cudaStream_t stream) {
   const auto heads = static_cast<unsigned>(view.H), count = static_cast<unsigned>(view.count);
-  const auto chunks = [&](int masked) {
-    const int most = chunk_count(masked, view.most_queries, view.most_keys);
-    return dim3(static_cast<unsigned>(most), heads, count);
-  };
   const dim3 columns(static_cast<unsigned>(divide_up(2 * view.D + 1, kThreads)), heads, count);
   with_activation_type(view.type, [&](auto type) {
     using T = decltype(type);
-    if (view.some_masked != 0) run_masked_means<T>(view, chunks(1), columns, stream);
-    if (view.some_full == 0) return;
     const bool vectors = view.D % kVector == 0 && 32 % (view.D / kVector) == 0;
-    if (vectors) return run_full_means<T, kVector>(view, chunks(0), columns, stream);
-    return run_full_means<T, kVector + 1>(view, chunks(0), columns, stream);
+    const auto sum = vectors ? chunk_sums_kernel<T, kVector> : chunk_sums_kernel<T, kVector + 1>;
+    for (const bool full : {false, true}) {
+      if ((full ? view.some_full : view.some_masked) == 0) continue;
+      const int most = chunk_count(full ? 0 : 1, view.most_queries, view.most_keys);
+      const dim3 chunks(static_cast<unsigned>(most), heads, count);
+      sum<<<chunks, kThreads, 0, stream>>>(view, full);
+      check_launch("sums of queries");
+      suffix_kernel<<<columns, kThreads, 0, stream>>>(view, full);
+      check_launch("sums of later queries");
+      full ? run_full_means<T>(view, stream) : run_masked_means<T>(view, chunks, stream);
+    }
   });
 }
 

@@ -85,7 +85,7 @@ __device__ void store(const AttentionView& view, const SequenceView& s, int h, i
     squares = quad_sum(squares);
     if (lane % 4 != 0 || t >= s.T) continue;
     const Index at = static_cast<Index>(h) * s.T + t;
-    if (s.lse != nullptr) s.lse[at] = total == 0 ? kInfinity : rows.largest[half] + log2f(total);
+    store_lse(s, h, t, total == 0 ? kInfinity : rows.largest[half] + log2f(total));
     if (s.output_norms != nullptr) s.output_norms[at] = sqrtf(squares);
   }
 }

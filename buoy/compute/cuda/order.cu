@@ -1,4 +1,5 @@
 // What pass 2 knows of the queries, in the order in which it visits them: there it is copied block by block.
+// Pass 1 puts the log-sum-exp of the queries there; this may run before it or beside.
 #include "buoy/compute/cuda/attention_device.cuh"
 
 namespace buoy::cuda {
@@ -11,8 +12,7 @@ __global__ void order_kernel(AttentionView view) {
   const int i = blockIdx.x * kThreads + threadIdx.x, h = blockIdx.y, count = s.block_count * kQueryBlock;
   if (s.column_sums == nullptr || i >= count) return;
   const int t = s.order[i];
-  s.ordered_lse[static_cast<Index>(h) * count + i] =
-      t < 0 ? kInfinity : s.lse[static_cast<Index>(h) * s.T + t];
+  if (t < 0) s.ordered_lse[static_cast<Index>(h) * count + i] = kInfinity;
   if (h == 0) s.ordered_seen[i] = t < 0 ? s.N : visible_keys(s, t);
 }
 

@@ -55,7 +55,7 @@ __device__ void store_row(const AttentionView& view, const SequenceView& s, int 
   squares = over_row(squares, [](float a, float b) { return a + b; });
   if (tx != 0 || t >= s.T) return;
   const Index at = static_cast<Index>(h) * s.T + t;
-  if (s.lse != nullptr) s.lse[at] = row.total == 0 ? kInfinity : row.largest + log2f(row.total);
+  store_lse(s, h, t, row.total == 0 ? kInfinity : row.largest + log2f(row.total));
   if (s.output_norms != nullptr) s.output_norms[at] = sqrtf(squares);
 }
 

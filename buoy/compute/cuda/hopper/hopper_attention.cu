@@ -126,7 +126,7 @@ __device__ void store(const SequenceView& s, int h, int row, float scale, Runnin
     squares = quad_sum(squares);
     if (lane % 4 != 0 || t >= s.T) continue;
     const Index at = static_cast<Index>(h) * s.T + t;
-    if (s.lse != nullptr) s.lse[at] = total == 0 ? kInfinity : fmaf(rows.largest[half], scale, log2f(total));
+    store_lse(s, h, t, total == 0 ? kInfinity : fmaf(rows.largest[half], scale, log2f(total)));
     if (s.output_norms != nullptr) s.output_norms[at] = sqrtf(squares);
   }
 }

@@ -1,7 +1,8 @@
-// Pass 2 on Hopper: a block owns 256 keys of a head, 128 for each of two groups of warps, and walks the
-// queries group by group, 64 at a time. A thread sums the weights of its two queries for each of its 32 keys
-// in registers; where a group ends, the threads add up. Two such blocks share a multiprocessor: while one
-// group of warps computes exponentials, the tensor cores score for another.
+// Pass 2 on Hopper: a block owns 256 keys of a head, 128 for each of two groups of warps, and walks a stretch
+// of the queries group by group, 64 at a time. A thread sums the weights of its two queries for each of its
+// 32 keys in registers; where a group ends, the threads add up. Where several blocks share out the queries,
+// the last of them to be done adds up what all have. Two blocks share a multiprocessor: while one group of
+// warps computes exponentials, the tensor cores score for another.
 #include "buoy/compute/cuda/hopper/barrier.cuh"
 #include "buoy/compute/cuda/hopper/wgmma.cuh"
 
@@ -9,6 +10,7 @@ namespace buoy::cuda {
 namespace {
 
 constexpr int kGroupThreads = 128, kGroups = 2, kThreads = kGroups * kGroupThreads;
+static_assert(kOwnedKeys == kGroups * kTileRows && kOwnedKeys == kThreads);
 constexpr int kKeys = kTileRows, kScores = kKeys / 2, kSums = kKeys / 4;  // of a group of warps
 constexpr int kStages = 2, kNotes = 4;  // notes are read after the queries have been let go
 constexpr int kNote = kQueryBlock * static_cast<int>(sizeof(float));
@@ -27,13 +29,14 @@ template <int D>
 struct Shared {
   uint4 keys[kGroups][kKeys * D / kVector];
   uint4 queries[kStages][kQueryBlock * D / kVector];
-  uint4 lse[kNotes][kNote / 16];   // floats; +inf: no query
-  uint4 seen[kNotes][kNote / 16];  // ints, how many keys they see; not under a full mask
-  int group[kNotes];
+  uint4 lse[kNotes][kNote / 16];                    // floats; +inf: no query
+  uint4 seen[kNotes][kNote / 16];                   // ints, how many keys they see; not under a full mask
+  int row[kNotes];                                  // of sums
   float bias[kGroups][kKeys];                       // of the keys, in units of log 2
   float parts[kGroups][4][kKeys];                   // sums of each warp
   Barrier keys_here, here[kStages], done[kStages];  // a block has come; every warp has scored it
   Source source;
+  int is_last;  // of the blocks that own these keys
 };
 
 // How many blocks of queries see one of the keys; for a whole warp.
@@ -65,7 +68,7 @@ class Feeder {
     Barrier& here = shared_.here[stage];
     uint4* queries = shared_.queries[stage];
     if (lane == 0) {
-      shared_.group[note] = now.group;
+      shared_.row[note] = now.row;
       here.expect(kQueryBlock * D * static_cast<int>(sizeof(Bf16)) + (masked_ ? 2 : 1) * kNote);
       copy_bytes(from.lse + at, kNote, shared_.lse[note], here);
       if (masked_) copy_bytes(from.seen + at, kNote, shared_.seen[note], here);
@@ -147,10 +150,15 @@ __device__ __forceinline__ void meet(int group) {
   asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(kGroupThreads) : "memory");
 }
 
-// Adds up the sums of all threads, writes them for a group of queries and begins the next.
+// A row of sums over N keys: a group's own, or one for the queries of a further stretch.
+__device__ __forceinline__ float* row_of_sums(const SequenceView& s, int h, int row) {
+  if (row < s.group_count) return s.column_sums + (static_cast<Index>(h) * s.group_count + row) * s.N;
+  return s.further_sums + (static_cast<Index>(h) * s.further_count + row - s.group_count) * s.N;
+}
+
+// Adds up the sums of all threads, writes them to their row and begins the next.
 template <int D>
-__device__ __forceinline__ void flush(const Task& task, int queries, float (&sums)[kSums],
-                                      Shared<D>& shared) {
+__device__ __forceinline__ void flush(const Task& task, int row, float (&sums)[kSums], Shared<D>& shared) {
   const SequenceView& s = task.s;
   const int thread = threadIdx.x % kGroupThreads, warp = thread / 32, lane = thread % 32;
   auto& parts = shared.parts[task.group];
@@ -165,7 +173,7 @@ __device__ __forceinline__ void flush(const Task& task, int queries, float (&sum
   meet(task.group);
   const int key = task.first + thread;
   if (key < s.N) {
-    s.column_sums[(static_cast<Index>(task.h) * s.group_count + queries) * s.N + key] =
+    row_of_sums(s, task.h, row)[key] =
         parts[0][thread] + parts[1][thread] + parts[2][thread] + parts[3][thread];
   }
   meet(task.group);
@@ -176,10 +184,6 @@ __device__ __forceinline__ void sum_columns(const AttentionView& view, const Tas
   const int lane = threadIdx.x % 32;
   const float scale = score_scale(view);
   const int turns = count_blocks(shared.source);
-  if (turns == 0) {
-    shared.keys_here.wait(0);  // nobody leaves while the copy engine writes to the block's memory
-    return;
-  }
   // The first warp has the copy engine bring the next block, where the one before was.
   Feeder<D> feeder(shared, task.h, task.masked);
   const auto feed = [&](int turn) {
@@ -189,7 +193,7 @@ __device__ __forceinline__ void sum_columns(const AttentionView& view, const Tas
   };
   feed(0);
   float scores[kScores], sums[kSums] = {};
-  int group = -1;
+  int row = -1;
   shared.keys_here.wait(0);
   for (int turn = 0; turn < turns; ++turn) {
     shared.here[turn % kStages].wait(turn / kStages);
@@ -199,12 +203,37 @@ __device__ __forceinline__ void sum_columns(const AttentionView& view, const Tas
     wait_products<0>();
     settle_sums(scores);
     if (lane == 0) shared.done[turn % kStages].arrive();
-    const int next = __shfl_sync(~0u, shared.group[turn % kNotes], 0);
-    if (next != group && group >= 0) flush<D>(task, group, sums, shared);
-    group = next;
+    const int next = __shfl_sync(~0u, shared.row[turn % kNotes], 0);
+    if (next != row && row >= 0) flush<D>(task, row, sums, shared);
+    row = next;
     fold(shared, task, turn, scale, scores, sums);
   }
-  flush<D>(task, group, sums, shared);
+  flush<D>(task, row, sums, shared);
+}
+
+// A block is done. The last one that has anything for its keys adds the further rows to the groups' own: in
+// the order of the queries, whichever block it is.
+template <int D>
+__device__ void add_further_rows(const SequenceView& s, int h, int tile, int first_seeing,
+                                 Shared<D>& shared) {
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int owners = 0;
+    for (int i = 0; i < s.stretch_count; ++i) owners += s.stretches[i].last_query >= first_seeing ? 1 : 0;
+    const int tiles = (s.N + kOwnedKeys - 1) / kOwnedKeys;
+    shared.is_last = atomicAdd(s.arrived + h * tiles + tile, 1) + 1 == owners ? 1 : 0;
+  }
+  __syncthreads();
+  const int key = tile * kOwnedKeys + static_cast<int>(threadIdx.x);
+  if (shared.is_last == 0 || key >= s.N) return;
+  __threadfence();
+  for (int i = 0; i < s.further_count; ++i) {
+    const FurtherRow further = s.further[i];
+    if (further.last_query < first_seeing) continue;  // never written
+    float* sum = row_of_sums(s, h, further.group) + key;
+    __stcg(sum, __ldcg(sum) + __ldcg(row_of_sums(s, h, s.group_count + i) + key));
+  }
 }
 
 template <int D>
@@ -212,9 +241,15 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   extern __shared__ uint4 memory[];
   auto& shared = aligned_shared<Shared<D>>(memory);
   const SequenceView& s = view.sequences[blockIdx.z];
+  if (s.column_sums == nullptr || s.block_count == 0) return;
+  // The last queries' owners begin first: they see most, and the first keys are seen by most.
   const BlockPlace place = place_of_block(s);
-  const int first = place.tile * kKeys * kGroups, h = place.h;
-  if (s.column_sums == nullptr || first >= s.N || s.block_count == 0) return;
+  const int tiles = (s.N + kOwnedKeys - 1) / kOwnedKeys, back = place.tile / tiles;
+  if (back >= s.stretch_count) return;
+  const int tile = place.tile % tiles, first = tile * kOwnedKeys, h = place.h;
+  const Stretch stretch = s.stretches[s.stretch_count - 1 - back];
+  const int first_seeing = s.block > 0 ? first_position_seeing(s, first) - s.first_position : 0;
+  if (stretch.last_query < first_seeing) return;
   const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x / kGroupThreads), 0);
   const int own = first + group * kKeys;
   const Task task{s,    own, min(own + kKeys, s.N), h, s.block > 0 ? 1 : 0, s.key_bias != nullptr ? 1 : 0,
@@ -229,13 +264,14 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
     refresh_map(s.maps->k);
     refresh_map(s.maps->query_block);
     refresh_map(s.maps->query);
-    shared.source = {s.ordered_lse + static_cast<Index>(h) * s.block_count * kQueryBlock,
-                     s.order,
-                     s.ordered_seen,
-                     s.group_blocks,
+    const int skipped = stretch.first_block * kQueryBlock;
+    shared.source = {s.ordered_lse + static_cast<Index>(h) * s.block_count * kQueryBlock + skipped,
+                     s.order + skipped,
+                     s.ordered_seen + skipped,
+                     s.group_blocks + stretch.first_block,
                      s.maps,
-                     s.block_count,
-                     s.block > 0 ? first_position_seeing(s, first) - s.first_position : 0};
+                     stretch.blocks,
+                     first_seeing};
     shared.keys_here.expect(kGroups * kKeys * D * static_cast<int>(sizeof(Bf16)));
     for (int g = 0; g < kGroups; ++g) {
       copy_boxes<D, kKeys>(s.maps->k, h / (view.H / view.Hkv) * D, first + g * kKeys, shared.keys[g],
@@ -244,13 +280,15 @@ __global__ void __launch_bounds__(kThreads, 2) columns_kernel(AttentionView view
   }
   __syncthreads();
   sum_columns<D>(view, task, shared);
+  if (s.further_count > 0) add_further_rows(s, h, tile, first_seeing, shared);
 }
 
 }  // namespace
 
 void run_hopper_columns(const AttentionView& view, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(divide_up(view.most_keys, kKeys * kGroups)),
-                  static_cast<unsigned>(view.H), static_cast<unsigned>(view.count));
+  if (view.most_owners == 0) return;
+  const dim3 grid(static_cast<unsigned>(view.most_owners), static_cast<unsigned>(view.H),
+                  static_cast<unsigned>(view.count));
   with_hopper_head_size(view.D, [&](auto size) {
     constexpr int kShared = sizeof(Shared<size()>) + kAlignmentSlack;
     allow_shared(columns_kernel<size()>, kShared);
