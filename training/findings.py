@@ -83,12 +83,42 @@ def claims_apart(outs):
     table(["claim", "kind", "against", "each", "over models", "verdicts"], lines)
 
 
+def signed(text):
+    return f"{float(text):+.2f}" if abs(float(text)) < 10 else f"{float(text):+.1f}"
+
+
+def over_models(r):
+    """A claim on a kind: the mean over its models with the interval over them, and where the questions say something else."""
+    if not r["models_lo"]:
+        return r["verdict"] + (f": {r['note']}" if r["verdict"] == "not measured" and r["note"] else "")
+    middle = (float(r["models_lo"]) + float(r["models_hi"])) / 2
+    verdict = r["verdict_over_models"]
+    cell = f"{signed(middle)} [{signed(r['models_lo'])}, {signed(r['models_hi'])}]: " + (f"**{verdict}**" if verdict == "supported" else verdict)
+    if r["verdict"] != verdict:
+        cell += f"; by questions {r['verdict']}, {signed(r['value_minus_null'])} [{signed(r['lo'])}, {signed(r['hi'])}]"
+    return cell
+
+
+def claims_of_kinds(rows):
+    print("## Claims\n\nvalue − strictest null: mean over the models of a kind with the 95 % interval over them by Student's t, and the verdict it bears;\n"
+          "where the interval over questions bears another one, that too.\n")
+    kinds = list(dict.fromkeys(r["model"] for r in rows))
+    cells = collections.defaultdict(dict)
+    for r in rows:
+        sign = ">" if r["direction"] == "above" else "<"
+        cells[r["claim"], r["paper"].removeprefix("arXiv:"), f"{sign} {r['delta']}"][r["model"]] = over_models(r)
+    table(["claim", "paper", "δ", *kinds], [[*key, *(of.get(k, "–") for k in kinds)] for key, of in cells.items()])
+
+
 def claims(outs):
     if len(outs) > 1:
         claims_apart(outs)
         return
     rows = rows_of(outs, "study/claims.csv")
     if not rows:
+        return
+    if any(r["models"] for r in rows):
+        claims_of_kinds(rows)
         return
     print("## Claims\n\nvalue − strictest null with the 95 % interval over questions; over models by Student's t; † survives Holm's correction.\n")
     lines = []
