@@ -69,7 +69,7 @@ run "$buoy" study "${models[@]}" "${kinds[@]}" --data "$out/items.jsonl" --limit
 run "$buoy" eval "${models[@]}" --data "$out/memory.jsonl" --data "$out/lookup.jsonl" --data "$out/lookup-middle.jsonl" --steps 16 -o "$out/scores"
 run "$buoy" eval "${models[@]}" --data "$out/several-easy.jsonl" --data "$out/several-middle.jsonl" --gen-length 64 --steps 32 -o "$out/scores-several"
 run "$buoy" stress irrelevant near-duplicates typos gold-position split-sentences passages --k 10 "${models[@]}" --data "$out/lookup.jsonl" --limit "$stress" --steps 16 -o "$out/stress"
-run "$buoy" stress irrelevant=0,0.8 near-duplicates=0,4 typos=0,0.1 gold-position=1,8,15 hop-distance=0,8 hop-order split-sentences passages=3,8,15 --k 15 "${models[@]}" --data "$out/chains-middle.jsonl" --steps 16 -o "$out/stress-chains"
+run "$buoy" stress irrelevant=0,0.8 near-duplicates=0,4 typos=0,0.1 gold-position=1,8,15 hop-distance=0,8 split-sentences passages=3,8,15 --k 15 "${models[@]}" --data "$out/chains-middle.jsonl" --steps 16 -o "$out/stress-chains"
 run "$buoy" intervene mask-bos mask-anchors=1,2,5,10 pin-anchors=steps,layers cut-heads=8 "${models[@]}" --data "$out/items.jsonl" --limit "$stress" --gen-length 16 -o "$out/intervene"
 if [ -n "$print" ]; then
   echo "\$ python3 training/findings.py $out > $out/findings.md"

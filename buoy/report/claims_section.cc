@@ -209,9 +209,13 @@ TableBlock dispute_table(std::span<const Settlement> settled) {
   return table;
 }
 
-std::string verdict_text(const ClaimResult& r) {
+const char* sign_of(Verdict verdict) {
   constexpr std::array<const char*, 4> kSigns = {"✓", "✗", "?", "–"};
-  return fmt::format("{} {}", kSigns[static_cast<std::size_t>(r.verdict)], verdict_words(r));
+  return kSigns[static_cast<std::size_t>(verdict)];
+}
+
+std::string verdict_text(const ClaimResult& r) {
+  return fmt::format("{} {}", sign_of(r.verdict), verdict_words(r));
 }
 
 // Whether a claim has several verdicts, of several models.
@@ -220,13 +224,15 @@ bool has_several(Results results) {
   return std::ranges::adjacent_find(results, same) != results.end();
 }
 
-// The verdicts on one paper, with each model's number.
+TableBlock verdicts_titled(Results results) {
+  return {.caption = fmt::format("{}. {}", paper_name(results[0].claim->paper), tally(results)),
+          .columns = {{.name = "claim"}},
+          .rows = {}};
+}
+
+// The verdicts on one paper where one model or kind is judged, with each one's number.
 TableBlock verdict_table(Results results, const FigureWriter& colors) {
-  const bool several = has_several(results);
-  TableBlock table{.caption = fmt::format("{}. {}", paper_name(results[0].claim->paper), tally(results)),
-                   .columns = {{.name = "claim"}},
-                   .rows = {}};
-  if (several) table.columns.push_back({.name = "models"});
+  TableBlock table = verdicts_titled(results);
   table.columns.push_back({.name = "verdict",
                            .definition =
                                "supported: the 95 % interval of value − null lies beyond the least size that "
@@ -239,13 +245,41 @@ TableBlock verdict_table(Results results, const FigureWriter& colors) {
                                "of what the verdict is about; the model's number, or the difference of "
                                "the two, must exceed it"});
   for (const ClaimResult& r : results) {
-    std::vector<std::string> row = {std::string(r.claim->sentence)};
-    if (several) row.push_back(models_of(r));
-    row.push_back(verdict_text(r));
+    std::vector<std::string> row = {std::string(r.claim->sentence), verdict_text(r)};
     for (const KindText& kind : each_kind(r)) row.push_back(kind.text);
     row.push_back(r.n > 0 ? fmt::format("{} {}", r.strictest, number_text(r.null)) : "–");
     table.rows.push_back(std::move(row));
     table.row_definitions.push_back(definition_of(*r.claim));
+  }
+  return table;
+}
+
+// A kind's number behind the sign of its verdict, and that over models where it is another one.
+std::string judged_text(const ClaimResult& r, const std::string& number) {
+  if (r.verdict == Verdict::kNotMeasured) return sign_of(r.verdict);
+  std::string text = fmt::format("{} {}", sign_of(r.verdict), number);
+  if (r.over_models && r.over_models->verdict != r.verdict)
+    text += fmt::format(", over models {}", sign_of(r.over_models->verdict));
+  return text;
+}
+
+// The same where several are: a row for each claim, which is the same for all of them.
+TableBlock verdict_table_of_several(Results results, const FigureWriter& colors) {
+  TableBlock table = verdicts_titled(results);
+  table.caption +=
+      " ✓ supported, ✗ not supported, ? cannot be told, – not measured; a number without a sign is of a "
+      "model that others are compared with.";
+  add_kind_columns(table.columns, results[0], colors);
+  for (std::size_t from = 0, to = 0; from < results.size(); from = to) {
+    while (to < results.size() && results[to].claim == results[from].claim) ++to;
+    const Results of_claim = results.subspan(from, to - from);
+    std::vector<std::string> row = {std::string(of_claim[0].claim->sentence)};
+    for (const KindText& kind : each_kind(of_claim[0])) {
+      const auto judged = std::ranges::find(of_claim, kind.kind, &ClaimResult::model);
+      row.push_back(judged == of_claim.end() ? kind.text : judged_text(*judged, kind.text));
+    }
+    table.rows.push_back(std::move(row));
+    table.row_definitions.push_back(definition_of(*of_claim[0].claim));
   }
   return table;
 }
@@ -308,7 +342,8 @@ Section verdict_section(Results results, const FigureWriter& colors) {
   Section section{.id = "verdicts",
                   .title = "Do the claims hold?",
                   .explanation = "",
-                  .blocks = {verdict_table(groups[0], colors)}};
+                  .blocks = {has_several(groups[0]) ? verdict_table_of_several(groups[0], colors)
+                                                    : verdict_table(groups[0], colors)}};
   if (groups.size() > 1) section.blocks.push_back(paper_table(std::span(groups).subspan(1)));
   return section;
 }

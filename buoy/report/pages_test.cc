@@ -177,6 +177,30 @@ TEST(VerdictSection, HasEveryModelsNumberBesideTheVerdict) {
   EXPECT_EQ(others.rows[0], (std::vector<std::string>{paper_name("2510.15731"), "0", "0", "0", "3"}));
 }
 
+TEST(VerdictSection, HasOneRowAClaimWhereSeveralAreJudged) {
+  const TempDir dir;
+  std::vector<ClaimResult> results;
+  for (const ClaimResult& r : some_results()) {
+    for (const char* model : {"mdm", "ssm"}) {
+      results.push_back(r);
+      results.back().model = model;
+      results.back().each = {{"mdm", 12, 0.5, 0.25}, {"arm", 12, 0.75, 0.25}, {"ssm", 12, 0.125, 0.25}};
+      if (std::string_view(model) == "ssm" && r.n > 0) results.back().verdict = Verdict::kNotSupported;
+    }
+  }
+  results[0].over_models = OverModels{.strictest = "stated", .verdict = Verdict::kCannotTell};
+  const Section section = verdict_section(results, writer_in(dir));
+  const TableBlock& table = table_in(section);
+  ASSERT_EQ(table.columns.size(), 4U);
+  EXPECT_EQ(table.columns[3].name, "ssm");
+  const std::string sentence(results[0].claim->sentence);
+  EXPECT_EQ(table.rows[0],
+            (std::vector<std::string>{sentence, "✓ 0.500, over models ?", "0.750", "✗ 0.125"}));
+  EXPECT_EQ(table.rows[1],
+            (std::vector<std::string>{std::string(results[2].claim->sentence), "–", "0.750", "–"}));
+  EXPECT_EQ(table.rows.size(), table.row_definitions.size());
+}
+
 // Two levels of a numeric stressor and two of a categorical one, for one model.
 StressResult some_stress() {
   StressResult result;
