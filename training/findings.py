@@ -84,13 +84,15 @@ def claims_apart(outs):
 
 
 def signed(text):
-    return f"{float(text):+.2f}" if abs(float(text)) < 10 else f"{float(text):+.1f}"
+    x = float(text)
+    digits_after = 1 if abs(x) >= 10 else 2 if abs(x) >= 0.1 else 3 if abs(x) >= 0.01 else 4
+    return f"{x:+.{digits_after}f}".replace("-", "−")
 
 
 def over_models(r):
     """A claim on a kind: the mean over its models with the interval over them, and where the questions say something else."""
     if not r["models_lo"]:
-        return r["verdict"] + (f": {r['note']}" if r["verdict"] == "not measured" and r["note"] else "")
+        return r["verdict"]
     middle = (float(r["models_lo"]) + float(r["models_hi"])) / 2
     verdict = r["verdict_over_models"]
     cell = f"{signed(middle)} [{signed(r['models_lo'])}, {signed(r['models_hi'])}]: " + (f"**{verdict}**" if verdict == "supported" else verdict)
@@ -105,8 +107,8 @@ def claims_of_kinds(rows):
     kinds = list(dict.fromkeys(r["model"] for r in rows))
     cells = collections.defaultdict(dict)
     for r in rows:
-        sign = ">" if r["direction"] == "above" else "<"
-        cells[r["claim"], r["paper"].removeprefix("arXiv:"), f"{sign} {r['delta']}"][r["model"]] = over_models(r)
+        sign = "> " if r["direction"] == "above" else "< −"
+        cells[r["claim"], r["paper"].removeprefix("arXiv:"), sign + r["delta"]][r["model"]] = over_models(r)
     table(["claim", "paper", "δ", *kinds], [[*key, *(of.get(k, "–") for k in kinds)] for key, of in cells.items()])
 
 

@@ -75,7 +75,9 @@ void emit_passages(Measurements& out, const WrittenRows& rows, std::span<const P
     emit(out, {.quantity = "direct_passages", .layer = layer, .part = "gold"}, gold);
     emit(out, {.quantity = "direct_passages", .layer = layer, .part = "other"}, other);
     if (gold.empty() || other.empty() || other.value() <= 0) continue;
-    out.push_back({.quantity = "direct_gold_lift", .layer = layer, .value = gold.value() / other.value()});
+    const double lift = gold.value() / other.value();
+    out.push_back({.quantity = "direct_gold_lift", .layer = layer, .value = lift});
+    if (lift > 0) out.push_back({.quantity = "direct_gold_log", .layer = layer, .value = std::log(lift)});
   }
 }
 

@@ -61,6 +61,7 @@ TEST(DirectFlow, IsTheMeanOverTheAnswersRowsPerTokenOfThePassage) {
   EXPECT_NEAR(value(trace, "direct_passages", "gold", 2), 0.1, 1e-7);
   EXPECT_NEAR(value(trace, "direct_passages", "other", 2), (0.05 + 0.04) / 2, 1e-7);
   EXPECT_NEAR(value(trace, "direct_gold_lift", "", 2), 0.1 / 0.045, 1e-5);
+  EXPECT_NEAR(value(trace, "direct_gold_log", "", 2), std::log(0.1 / 0.045), 1e-5);
 }
 
 TEST(DirectFlow, LiftOfUniformAttentionIsOneWithAnyMaskAndPlace) {

@@ -220,7 +220,7 @@ void append_distances(std::string& csv, const std::string& model, std::span<cons
 std::vector<StudyFigure> flow_figures(const StudyView& view) {
   constexpr LayerCurves::Panel kDirect[] = {{"gold passage", {"direct_passages", "gold"}},
                                             {"other passages", {"direct_passages", "other"}}};
-  constexpr LayerCurves::Panel kDirectLift[] = {{"gold ÷ other passages", {"direct_gold_lift", ""}}};
+  constexpr LayerCurves::Panel kDirectLift[] = {{"gold ÷ other passages, ln", {"direct_gold_log", ""}}};
   std::vector<StudyFigure> figures = layer_curves(
       view,
       {.name = "flow_direct",
@@ -229,10 +229,13 @@ std::vector<StudyFigure> flow_figures(const StudyView& view) {
            "Where the rows that write the answer look, in the pass that writes it: attention per token of "
            "the gold passage and of the other passages. Dashed: under uniform attention.",
        .panels = kDirect});
-  for (StudyFigure& f : layer_curves(view, {.name = "flow_direct_lift",
-                                           .y_title = "ratio",
-                                           .caption = "The one over the other; 1 is no preference.",
-                                           .panels = kDirectLift})) {
+  for (StudyFigure& f : layer_curves(
+           view,
+           {.name = "flow_direct_lift",
+           .y_title = "ln of the ratio",
+           .caption =
+                "The one over the other, as its natural logarithm; 0 is no preference, 0.7 twice as much.",
+           .panels = kDirectLift})) {
     figures.push_back(std::move(f));
   }
   for (const FlowKind& kind : kFlowKinds) {

@@ -91,6 +91,7 @@ constexpr Line kQk[] = {{"Δ score", {"delta_score", ""}},
                         {"State space layers: recency share", {"recency_share", "ssd"}}};
 constexpr Line kFlow[] = {
     {"Direct: gold passage ÷ others, per token", {"direct_gold_lift", ""}},
+    {"Direct: gold passage ÷ others, per token, ln", {"direct_gold_log", ""}},
     {"Direct: last third of the places against the first, ln", {"near_far", ""}, kSample},
     {"Direct: trend of attention to the question", {"question_trend", ""}, kSample},
     {"Gold lift, sum", {"gold_lift", "sum"}, kSample},

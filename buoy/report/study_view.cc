@@ -313,8 +313,12 @@ std::string StudyView::whole_csv() const {
 
 std::string StudyView::sample_note() const {
   std::string note;
-  for (const StudiedModel& model : models()) {
-    note += fmt::format("{}{}: n = {}", note.empty() ? "" : " · ", model.name, model.samples);
+  for (const StudiedKind& kind : kinds_) {
+    const auto samples = [](const StudiedModel* model) { return model->samples; };
+    const auto [least, most] = std::ranges::minmax(kind.models | std::views::transform(samples));
+    const std::string count = kind.models.size() == 1 ? "" : fmt::format("{} models, ", kind.models.size());
+    note += fmt::format("{}{}: {}n = {}", note.empty() ? "" : " · ", kind.name, count, least);
+    if (most != least) note += fmt::format(" to {}", most);
   }
   return note + ".";
 }

@@ -100,7 +100,7 @@ class StudyView {
   std::string csv(std::span<const Quantity> quantities) const;
   std::string whole_csv() const;
 
-  // "mini-mdm: n = 20 · mini-arm: n = 20."
+  // "mini-mdm: n = 20 · mini-arm: n = 20." Of a kind with several models "mdm: 3 models, n = 20".
   std::string sample_note() const;
 
  private:

@@ -109,6 +109,8 @@ def direct_flow(sample):
                 yield "direct_passages", layer, -1, part, each[i, which].mean()
         if gold and others:
             yield "direct_gold_lift", layer, -1, "", each[i, gold].mean() / each[i, others].mean()
+            if each[i, gold].mean() > 0:
+                yield "direct_gold_log", layer, -1, "", np.log(each[i, gold].mean() / each[i, others].mean())
     steps = t["commit_step"][np.array(positions) - sample.P]
     question = np.flatnonzero(t["region_kinds"] == "query")
     if len(np.unique(steps)) >= 3 and len(question):
