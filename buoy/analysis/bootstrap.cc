@@ -55,15 +55,25 @@ std::vector<double> remainders(const Ratios& ratios, double from) {
   return out;
 }
 
+// take(unit) for each of the n draws of a resample.
+template <class Take>
+void draw_units(Index resample, Index n, const Take& take) {
+  const DrawKey key{.seed = kStatisticsSeed, .step = static_cast<std::uint32_t>(resample)};
+  for (Index draw = 0; draw < n; ++draw) {
+    take(std::min(static_cast<Index>(uniform(key, draw) * static_cast<double>(n)), n - 1));
+  }
+}
+
+// One unit's worth of variance keeps an error from vanishing.
+double standard_error(double variance, double whole_variance, double n) {
+  return std::sqrt((variance + whole_variance / n) / (n - 1));
+}
+
 }  // namespace
 
 Resamples::Resamples(Index n) : n_(n), counts_(n * kResamples) {
   for (Index b = 0; b < kResamples; ++b) {
-    const DrawKey key{.seed = kStatisticsSeed, .step = static_cast<std::uint32_t>(b)};
-    for (Index draw = 0; draw < n; ++draw) {
-      const auto sample = static_cast<Index>(uniform(key, draw) * static_cast<double>(n));
-      counts_[std::min(sample, n - 1) * kResamples + b] += 1;
-    }
+    draw_units(b, n, [&](Index unit) { counts_[unit * kResamples + b] += 1; });
   }
 }
 
@@ -115,22 +125,32 @@ std::vector<double> influence_of(const Ratios& ratios, double ratio) {
 }
 
 Studentised::Studentised(double estimate, std::span<const double> influence, const Resamples& resamples)
-    : estimate_(estimate) {
+    : estimate_(estimate), influence_(influence.begin(), influence.end()) {
   check(std::ssize(influence) == resamples.n(), "there is one influence per unit that is resampled");
   const double n = static_cast<double>(influence.size());
   std::vector<double> squares;
   for (const double u : influence) squares.push_back(u * u);
-  const double variance = std::accumulate(squares.begin(), squares.end(), 0.0) / n;
-  if (n < 2 || variance == 0) return;
+  variance_ = std::accumulate(squares.begin(), squares.end(), 0.0) / n;
+  if (n < 2 || variance_ == 0) return;
   std::vector<double> means(kResamples), moments(kResamples);
   accumulate(influence, resamples, means);
   accumulate(squares, resamples, moments);
-  const auto error = [&](double v) { return std::sqrt((v + variance / n) / (n - 1)); };
-  error_ = error(variance);
+  error_ = buoy::standard_error(variance_, variance_, n);
   for (Index b = 0; b < kResamples; ++b) {
-    const double mean = means[b] / n;
-    t_.push_back(mean / error(std::max(0.0, moments[b] / n - mean * mean)));
+    const double mean = means[b] / n, variance = std::max(0.0, moments[b] / n - mean * mean);
+    t_.push_back(mean / buoy::standard_error(variance, variance_, n));
   }
+}
+
+double Studentised::t_of(Index resample) const {
+  double sum = 0, squares = 0;
+  draw_units(resample, std::ssize(influence_), [&](Index unit) {
+    const double u = influence_[static_cast<std::size_t>(unit)];
+    sum += u, squares += u * u;
+  });
+  const auto n = static_cast<double>(influence_.size());
+  const double mean = sum / n;
+  return mean / buoy::standard_error(std::max(0.0, squares / n - mean * mean), variance_, n);
 }
 
 Interval Studentised::interval() const {
@@ -142,9 +162,17 @@ Interval Studentised::interval() const {
 double Studentised::p(double value) const {
   if (t_.empty()) return 1;
   const double t = (estimate_ - value) / error_;
-  const auto above = std::ranges::count_if(t_, [&](double other) { return other >= t; });
-  const auto below = std::ranges::count_if(t_, [&](double other) { return other <= t; });
-  const double tail = static_cast<double>(1 + std::min(above, below)) / static_cast<double>(1 + kResamples);
+  Index above = std::ranges::count_if(t_, [&](double other) { return other >= t; });
+  Index below = std::ranges::count_if(t_, [&](double other) { return other <= t; });
+  Index resamples = kResamples;
+  if (above == 0 || below == 0) {
+    for (; resamples < kMostResamples; ++resamples) {
+      const double other = t_of(resamples);
+      above += other >= t ? 1 : 0;
+      below += other <= t ? 1 : 0;
+    }
+  }
+  const double tail = static_cast<double>(1 + std::min(above, below)) / static_cast<double>(1 + resamples);
   return std::min(1.0, 2 * tail);
 }
 

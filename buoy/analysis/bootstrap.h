@@ -11,6 +11,7 @@
 namespace buoy {
 
 inline constexpr Index kResamples = 2000;
+inline constexpr Index kMostResamples = 20000;  // where the first ones cannot tell how small a p is
 inline constexpr double kConfidence = 0.95;
 inline constexpr std::uint64_t kStatisticsSeed = 20260107;
 
@@ -63,12 +64,16 @@ class Studentised {
   double standard_error() const { return error_; }  // 0: all units say the same
   // estimate − t·error at both kConfidence quantiles of t; no width where there is no error.
   Interval interval() const;
-  // Two-sided: 1 − the confidence of the widest interval that does not reach `value`, no less than 2 ÷
-  // (kResamples + 1). 1 where there is no error, which says nothing.
+  // Two-sided: 1 − the confidence of the widest interval that does not reach `value`. Where no t of the first
+  // kResamples lies as far out as `value`, of kMostResamples; no less than 2 ÷ (kMostResamples + 1). 1 where
+  // there is no error, which says nothing.
   double p(double value) const;
 
  private:
-  double estimate_, error_ = 0;
+  double t_of(Index resample) const;
+
+  double estimate_, error_ = 0, variance_ = 0;
+  std::vector<double> influence_;
   std::vector<double> t_;  // [kResamples]; empty where there is no error
 };
 
