@@ -98,12 +98,12 @@ def over_models(r):
     cell = f"{signed(middle)} [{signed(r['models_lo'])}, {signed(r['models_hi'])}]: " + (f"**{verdict}**" if verdict == "supported" else verdict)
     if r["verdict"] != verdict:
         cell += f"; by questions {r['verdict']}, {signed(r['value_minus_null'])} [{signed(r['lo'])}, {signed(r['hi'])}]"
-    return cell
+    return cell + (" †" if r["survives_holm"] == "1" else "")
 
 
 def claims_of_kinds(rows):
     print("## Claims\n\nvalue − strictest null: mean over the models of a kind with the 95 % interval over them by Student's t, and the verdict it bears;\n"
-          "where the interval over questions bears another one, that too.\n")
+          "where the interval over questions bears another one, that too. † the verdict by questions survives Holm's correction.\n")
     kinds = list(dict.fromkeys(r["model"] for r in rows))
     cells = collections.defaultdict(dict)
     for r in rows:

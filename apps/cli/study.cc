@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <fmt/ranges.h>
+
 #include "apps/cli/analysis_flags.h"
 #include "apps/cli/figure_flags.h"
 #include "apps/cli/output_flags.h"
@@ -11,6 +13,7 @@
 #include "apps/cli/verb.h"
 #include "buoy/base/error.h"
 #include "buoy/base/version.h"
+#include "buoy/report/page_parts.h"
 #include "buoy/report/study_page.h"
 
 namespace buoy {
@@ -84,8 +87,14 @@ StudySettings settings_of(const StudyFlags& options) {
           .other = OutputFlags{.overwrite = options.overwrite, .beside = options.run.begin_new}.other()};
 }
 
+// Of kinds and of models that are none's, in order.
+std::string subjects_of(const StudyResult& result) {
+  const auto name = [](const StudiedModel& model) { return model.kind.empty() ? model.name : model.kind; };
+  return fmt::format("{}", fmt::join(names_in(result.models, name), ", "));
+}
+
 StudyReport report_of(const StudySettings& settings, const StudyOutcome& outcome) {
-  StudyReport report{.title = fmt::format("Where attention floats: {}", names_of(settings.run)),
+  StudyReport report{.title = fmt::format("Where attention floats: {}", subjects_of(outcome.result)),
                      .lead = "",
                      .command = settings.run.command,
                      .facts = {{"Data", describe(outcome.data)},

@@ -76,14 +76,17 @@ bool has_several_models(Results results) {
   return std::ranges::any_of(results, [](const ClaimResult& r) { return r.over_models.has_value(); });
 }
 
-void add_kind_columns(std::vector<TableColumn>& columns, const ClaimResult& first,
-                      const FigureWriter& colors) {
+enum class Numbers { kMeans, kRanges };
+
+void add_kind_columns(std::vector<TableColumn>& columns, const ClaimResult& first, const FigureWriter& colors,
+                      Numbers numbers) {
+  const std::string_view range = numbers == Numbers::kRanges ? ", then the lowest and the highest" : "";
   for (const KindText& kind : each_kind(first)) {
     columns.push_back({.name = kind.kind,
                        .kind = ColumnKind::kNumber,
-                       .definition =
-                           "the number that the claim is about, of this model by itself; of a kind with "
-                           "several models their mean, then the lowest and the highest",
+                       .definition = fmt::format("the number that the claim is about, of this model by "
+                                                 "itself; of a kind with several models their mean{}",
+                                                 range),
                        .color = colors.color_of(kind.kind)});
   }
 }
@@ -117,7 +120,7 @@ std::vector<TableColumn> columns_of(Results results, const FigureWriter& colors)
                       "value − null beside the null that is strictest over models, with the 95 % "
                       "interval by Student's t over the models of the kind; their standard deviation"));
   }
-  add_kind_columns(columns, results[0], colors);
+  add_kind_columns(columns, results[0], colors, Numbers::kRanges);
   return columns;
 }
 
@@ -238,7 +241,7 @@ TableBlock verdict_table(Results results, const FigureWriter& colors) {
                                "supported: the 95 % interval of value − null lies beyond the least size that "
                                "matters, for every null that applies; not supported: it lies wholly short of "
                                "it for the strictest; else it cannot be told"});
-  add_kind_columns(table.columns, results[0], colors);
+  add_kind_columns(table.columns, results[0], colors, Numbers::kRanges);
   table.columns.push_back({.name = "strictest null",
                            .kind = ColumnKind::kNumber,
                            .definition =
@@ -259,7 +262,7 @@ std::string judged_text(const ClaimResult& r, const std::string& number) {
   if (r.verdict == Verdict::kNotMeasured) return sign_of(r.verdict);
   std::string text = fmt::format("{} {}", sign_of(r.verdict), number);
   if (r.over_models && r.over_models->verdict != r.verdict)
-    text += fmt::format(", over models {}", sign_of(r.over_models->verdict));
+    text += fmt::format(" ({})", sign_of(r.over_models->verdict));
   return text;
 }
 
@@ -268,15 +271,18 @@ TableBlock verdict_table_of_several(Results results, const FigureWriter& colors)
   TableBlock table = verdicts_titled(results);
   table.caption +=
       " ✓ supported, ✗ not supported, ? cannot be told, – not measured; a number without a sign is of a "
-      "model that others are compared with.";
-  add_kind_columns(table.columns, results[0], colors);
+      "model "
+      "that others are compared with.";
+  if (has_several_models(results))
+    table.caption += " In brackets: the verdict over models, where it is another one.";
+  add_kind_columns(table.columns, results[0], colors, Numbers::kMeans);
   for (std::size_t from = 0, to = 0; from < results.size(); from = to) {
     while (to < results.size() && results[to].claim == results[from].claim) ++to;
     const Results of_claim = results.subspan(from, to - from);
     std::vector<std::string> row = {std::string(of_claim[0].claim->sentence)};
     for (const KindText& kind : each_kind(of_claim[0])) {
       const auto judged = std::ranges::find(of_claim, kind.kind, &ClaimResult::model);
-      row.push_back(judged == of_claim.end() ? kind.text : judged_text(*judged, kind.text));
+      row.push_back(judged == of_claim.end() ? kind.mean : judged_text(*judged, kind.mean));
     }
     table.rows.push_back(std::move(row));
     table.row_definitions.push_back(definition_of(*of_claim[0].claim));
@@ -325,9 +331,10 @@ std::vector<KindText> each_kind(const ClaimResult& result) {
       sum += number.value;
       ++count;
     }
-    std::string text = count == 0 ? "–" : number_text(sum / static_cast<double>(count));
-    if (count > 1) text += fmt::format(" ({} to {})", number_text(lowest), number_text(highest));
-    kinds.push_back({.kind = name, .text = std::move(text)});
+    const std::string mean = count == 0 ? "–" : number_text(sum / static_cast<double>(count));
+    const std::string range =
+        count > 1 ? fmt::format(" ({} to {})", number_text(lowest), number_text(highest)) : "";
+    kinds.push_back({.kind = name, .text = mean + range, .mean = mean});
   }
   return kinds;
 }

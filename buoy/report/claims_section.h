@@ -19,6 +19,7 @@ std::string paper_name(std::string_view arxiv);
 // highest.
 struct KindText {
   std::string kind, text;  // – where no model of the kind has the number
+  std::string mean;        // the same without the lowest and the highest model
 };
 std::vector<KindText> each_kind(const ClaimResult& result);
 

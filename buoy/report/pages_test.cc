@@ -194,8 +194,7 @@ TEST(VerdictSection, HasOneRowAClaimWhereSeveralAreJudged) {
   ASSERT_EQ(table.columns.size(), 4U);
   EXPECT_EQ(table.columns[3].name, "ssm");
   const std::string sentence(results[0].claim->sentence);
-  EXPECT_EQ(table.rows[0],
-            (std::vector<std::string>{sentence, "✓ 0.500, over models ?", "0.750", "✗ 0.125"}));
+  EXPECT_EQ(table.rows[0], (std::vector<std::string>{sentence, "✓ 0.500 (?)", "0.750", "✗ 0.125"}));
   EXPECT_EQ(table.rows[1],
             (std::vector<std::string>{std::string(results[2].claim->sentence), "–", "0.750", "–"}));
   EXPECT_EQ(table.rows.size(), table.row_definitions.size());

@@ -125,11 +125,14 @@ Section repeat_study(const StudyView& view, const StudyReport& report) {
 
 std::vector<ModelKey> key_of(const StudyView& view) {
   std::vector<ModelKey> key;
-  for (const StudiedModel& m : view.models()) {
-    key.push_back({.name = m.name,
-                   .detail = fmt::format("{}{}, {} layers × {} heads", m.kind.empty() ? "" : m.kind + ": ",
-                                         name_of(m.writing), m.layers, m.heads),
-                   .color = view.color_of(m)});
+  for (const StudiedKind& kind : view.kinds()) {
+    const StudiedModel& m = *kind.models.front();
+    const std::string trainings =
+        kind.models.size() == 1 ? "" : fmt::format("{} models: ", kind.models.size());
+    key.push_back({.name = kind.name,
+                   .detail = fmt::format("{}{}, {} layers × {} heads", trainings, name_of(m.writing),
+                                         m.layers, m.heads),
+                   .color = view.color_of(kind)});
   }
   return key;
 }
