@@ -1,6 +1,7 @@
 // Resampling: exact where there is nothing to doubt, covering what it should where there is.
 #include "buoy/analysis/bootstrap.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "buoy/analysis/test_support.h"
+#include "buoy/base/random.h"
 
 namespace buoy {
 namespace {
@@ -146,6 +148,29 @@ TEST(Bootstrap, PIsOneMinusTheConfidenceOfTheWidestIntervalThatStopsShort) {
   EXPECT_LT(found.p(interval.lo - 0.05), 0.05);
   EXPECT_DOUBLE_EQ(found.p(mean - 100), 2.0 / (kMostResamples + 1)) << "no smaller p can be counted";
   EXPECT_DOUBLE_EQ(found.p(mean + 100), 2.0 / (kMostResamples + 1));
+  // Beyond all of the first resamples more are drawn, which go on where those ended.
+  const std::vector<double> influence = influence_of(ratios, mean);
+  const auto squares = [](std::span<const double> u, double by) {
+    double sum = 0;
+    for (const double x : u) sum += (x - by) * (x - by);
+    return sum / static_cast<double>(u.size());
+  };
+  std::vector<double> t;
+  for (Index b = 0; b < kMostResamples; ++b) {
+    std::vector<double> drawn;
+    for (Index draw = 0; draw < 15; ++draw) {
+      const double at = uniform({.seed = kStatisticsSeed, .step = static_cast<std::uint32_t>(b)},
+                                static_cast<std::uint64_t>(draw));
+      drawn.push_back(influence[static_cast<std::size_t>(at * 15)]);
+    }
+    const double own = std::accumulate(drawn.begin(), drawn.end(), 0.0) / 15;
+    t.push_back(own / std::sqrt((squares(drawn, own) + squares(influence, 0) / 15) / 14));
+  }
+  const double largest = *std::max_element(t.begin(), t.begin() + kResamples);
+  const auto beyond = std::ranges::count_if(t, [&](double other) { return other > largest; });
+  ASSERT_GT(beyond, 0) << "of ten times as many some lie farther out";
+  EXPECT_DOUBLE_EQ(found.p(mean - largest * found.standard_error() * (1 + 1e-9)),
+                   2.0 * static_cast<double>(1 + beyond) / (kMostResamples + 1));
   const std::vector<double> same(15, 0.0);
   const Studentised certain(3, same, Resamples(15));
   EXPECT_EQ(certain.standard_error(), 0);

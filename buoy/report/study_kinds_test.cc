@@ -45,6 +45,14 @@ TEST(StudyKinds, AreOneLineEachFromTheLowestToTheHighestModel) {
   EXPECT_EQ(panel.series[1].y[0], 7);
 }
 
+TEST(StudyKinds, AreNamedUnderFiguresWithTheirModelsAndSamples) {
+  StudyResult result = three_models();
+  for (StudiedModel& model : result.models) model.samples = 4;
+  EXPECT_EQ(StudyView(result).sample_note(), "A: 2 models, n = 4 · b: n = 4.");
+  result.models[2].samples = 9;
+  EXPECT_EQ(StudyView(result).sample_note(), "A: 2 models, n = 4 to 9 · b: n = 4.");
+}
+
 TEST(StudyKinds, HaveOneColor) {
   const StudyResult result = three_models();
   const StudyView view(result);
