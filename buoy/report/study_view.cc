@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -315,11 +314,10 @@ std::string StudyView::whole_csv() const {
 std::string StudyView::sample_note() const {
   std::string note;
   for (const StudiedKind& kind : kinds_) {
-    const auto samples = [](const StudiedModel* model) { return model->samples; };
-    const auto [least, most] = std::ranges::minmax(kind.models | std::views::transform(samples));
+    const auto [least, most] = std::ranges::minmax_element(kind.models, {}, &StudiedModel::samples);
     const std::string count = kind.models.size() == 1 ? "" : fmt::format("{} models, ", kind.models.size());
-    note += fmt::format("{}{}: {}n = {}", note.empty() ? "" : " · ", kind.name, count, least);
-    if (most != least) note += fmt::format(" to {}", most);
+    note += fmt::format("{}{}: {}n = {}", note.empty() ? "" : " · ", kind.name, count, (*least)->samples);
+    if ((*most)->samples != (*least)->samples) note += fmt::format(" to {}", (*most)->samples);
   }
   return note + ".";
 }
