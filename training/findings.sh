@@ -38,7 +38,7 @@ run() {
 
 # Models of one kind need names of their own: folders mini-mdm-1, mini-mdm-2 … of links to what the sets hold (a link to a
 # folder would have the name of that folder).
-models=() kinds=()
+models=() kinds=() steps=() twice=()
 for kind in mdm arm ssm hybrid; do
   members= number=0
   for set in "${sets[@]}"; do
@@ -52,7 +52,9 @@ for kind in mdm arm ssm hybrid; do
       members=$members${members:+,}$link
     done
   done
-  [ -z "$members" ] || kinds+=(--kind-of "mini-$kind=$members")
+  [ -n "$members" ] || continue
+  kinds+=(--kind-of "mini-$kind=$members")
+  [ "$kind" = arm ] || steps=(--steps 16) twice=(--steps 32)  # mean nothing to causal models alone
 done
 [ ${#models[@]} -gt 0 ] || { echo "findings.sh: no set holds mini-mdm, mini-arm, mini-ssm or mini-hybrid" >&2; exit 1; }
 
@@ -66,10 +68,10 @@ run "$buoy" world --seed 44 --task several --level easy -n "$items" -o "$out/sev
 run "$buoy" world --seed 44 --task several --level middle -n "$items" -o "$out/several-middle.jsonl"
 run "$buoy" world --seed 45 --task multihop,chain --level middle -n "$stress" -o "$out/chains-middle.jsonl"
 run "$buoy" study "${models[@]}" "${kinds[@]}" --data "$out/items.jsonl" --limit "$items" --stress-limit "$stress" --twins "$twins" -o "$out/study"
-run "$buoy" eval "${models[@]}" --data "$out/memory.jsonl" --data "$out/lookup.jsonl" --data "$out/lookup-middle.jsonl" --steps 16 -o "$out/scores"
-run "$buoy" eval "${models[@]}" --data "$out/several-easy.jsonl" --data "$out/several-middle.jsonl" --gen-length 64 --steps 32 -o "$out/scores-several"
-run "$buoy" stress irrelevant near-duplicates typos gold-position split-sentences passages --k 10 "${models[@]}" --data "$out/lookup.jsonl" --limit "$stress" --steps 16 -o "$out/stress"
-run "$buoy" stress irrelevant=0,0.8 near-duplicates=0,4 typos=0,0.1 gold-position=1,8,15 hop-distance=0,8 split-sentences passages=3,8,15 --k 15 "${models[@]}" --data "$out/chains-middle.jsonl" --steps 16 -o "$out/stress-chains"
+run "$buoy" eval "${models[@]}" --data "$out/memory.jsonl" --data "$out/lookup.jsonl" --data "$out/lookup-middle.jsonl" "${steps[@]}" -o "$out/scores"
+run "$buoy" eval "${models[@]}" --data "$out/several-easy.jsonl" --data "$out/several-middle.jsonl" --gen-length 64 "${twice[@]}" -o "$out/scores-several"
+run "$buoy" stress irrelevant near-duplicates typos gold-position split-sentences passages --k 10 "${models[@]}" --data "$out/lookup.jsonl" --limit "$stress" "${steps[@]}" -o "$out/stress"
+run "$buoy" stress irrelevant=0,0.8 near-duplicates=0,4 typos=0,0.1 gold-position=1,8,15 hop-distance=0,8 split-sentences passages=3,8,15 --k 15 "${models[@]}" --data "$out/chains-middle.jsonl" "${steps[@]}" -o "$out/stress-chains"
 run "$buoy" intervene mask-bos mask-anchors=1,2,5,10 pin-anchors=steps,layers cut-heads=8 "${models[@]}" --data "$out/items.jsonl" --limit "$stress" --gen-length 16 -o "$out/intervene"
 if [ -n "$print" ]; then
   echo "\$ python3 training/findings.py $out > $out/findings.md"
